@@ -19,15 +19,15 @@ from typing import Any
 import numpy as np
 
 from manyclass.datasets import corpus_shape
-from manyclass.distributed.backend import Ranks
 from manyclass.distributed.communicator import Communicator
 from manyclass.distributed.consensus import world
+from manyclass.distributed.ranks_backend import Ranks
 from manyclass.problem import FORMULATIONS
 from manyclass.problem.dataset import Dataset
 from manyclass.problem.problem import Problem
 from manyclass.problem.solution import Progress, Start
 from manyclass.training.options import Options
-from manyclass.training.run import train
+from manyclass.training.train import train
 from measuring import training
 from measuring.datasets.base import BaseDataset, Data
 from measuring.datasets.real import RealDataset

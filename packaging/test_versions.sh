@@ -17,7 +17,7 @@ if [ "$versions" = oldest ]; then
   constraints=(-c packaging/oldest.txt)
   others=(polars)
   left_out=(--ignore tests/multilabel/test_sklearn_checks.py
-    --ignore tests/estimators/test_rows_as_given.py
+    --ignore tests/estimators/test_input_rows.py
     --deselect "tests/estimators/test_validation.py::test_frames_give_feature_names")
 else
   constraints=()

@@ -31,7 +31,7 @@ from manyclass.solvers.logistic.engine import PrimalEngine
 from manyclass.solvers.logistic.newton import NewtonLogistic
 from manyclass.solvers.logistic.row_sums import Given, LogisticRows, Question
 from manyclass.solvers.stopping import GapRule
-from manyclass.training.loop import Solver
+from manyclass.training.epoch_loop import Solver
 from manyclass.utils.types import Array
 from measuring.datasets.embeddings import clusters
 from measuring.quick import parse

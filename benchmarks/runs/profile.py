@@ -26,7 +26,7 @@ from manyclass.problem.solution import Start, Weights
 from manyclass.solvers.certificates import NO_COMMON
 from manyclass.solvers.sequential_dual import SequentialDual
 from manyclass.solvers.stopping import GapRule
-from manyclass.training.loop import solve
+from manyclass.training.epoch_loop import solve
 from measuring.datasets.base import find_datasets
 from measuring.quick import parse
 

@@ -21,9 +21,9 @@ from manyclass.solvers.comparison.exponentiated_gradient import ExponentiatedGra
 from manyclass.solvers.comparison.most_violating import MostViolating
 from manyclass.solvers.sequential_dual import SequentialDual
 from manyclass.solvers.stopping import GapRule, StoppingRule
-from manyclass.training.loop import Solver, solve
+from manyclass.training.epoch_loop import Solver, solve
 from manyclass.training.options import Options
-from manyclass.training.select import make_solver
+from manyclass.training.solver_choice import make_solver
 
 # A point of a curve is recorded when this share more seconds have passed.
 SPACING = 1.1

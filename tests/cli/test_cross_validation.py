@@ -43,7 +43,7 @@ def test_log_loss_is_positive(run, data):
 
 def test_path_and_plot(run, data, here):
     pytest.importorskip("matplotlib")
-    given = ["--path", "--range", "0.1", "1", "--epsilon", "0.1", "--folds", "2"]
+    given = ["--path", "--C-range", "0.1", "1", "--epsilon", "0.1", "--folds", "2"]
     lines = run.works("cv", data, *given, "--plot", "plot.png")
     assert lines[-1] == "saved plot.png"
     assert (here / "plot.png").read_bytes().startswith(b"\x89PNG")
@@ -65,9 +65,9 @@ def test_train_with_a_choice(run, here):
     [
         (["-C", "1,x"], "argument -C/-c: must be a positive number, not 'x'"),
         (["-C", "1", "--path"], "argument --path: takes the place of -C"),
-        (["--range", "1", "2"], "argument --range: goes with --path"),
+        (["--C-range", "1", "2"], "argument --C-range: goes with --path"),
         (["--epsilon", "1"], "argument --epsilon: goes with --path"),
-        (["--path", "--range", "2", "1"], "argument --range: MIN must be less than MAX"),
+        (["--path", "--C-range", "2", "1"], "argument --C-range: MIN must be less than MAX"),
         (["--folds", "1"], "argument --folds: must be at least 2"),
         (["--scoring", "log_loss"], "argument --scoring: log_loss goes with"),
         (["--formulation", "logistic", "--loss", "hinge"], "argument --loss: hinge is not"),

@@ -65,9 +65,9 @@ def test_names_of_classes(run, tiny):
     message = run.fails("export", "abc", "out", "--format", "liblinear")
     assert message == (
         "abc: LIBLINEAR's labels are integers of 32 bits, unlike the class 'a'; "
-        "use --number-labels to write positions of classes in their place"
+        "use --encode-labels to write positions of classes in their place"
     )
-    run.works("export", "abc", "out", "--format", "liblinear", "--number-labels")
+    run.works("export", "abc", "out", "--format", "liblinear", "--encode-labels")
     assert "label 0 1 2" in Path("out").read_text().splitlines()
     run.works("export", "abc", "graph", "--format", "onnx")
     session = onnxruntime.InferenceSession("graph", providers=["CPUExecutionProvider"])
@@ -116,7 +116,7 @@ def test_steps_that_onnx_would_get_wrong(run, here):
         ("export abc tiny --format onnx", "tiny: is no ONNX model and would be overwritten"),
         ("export abc tiny --format liblinear", "tiny: is no LIBLINEAR model and would be"),
         ("export abc nix/out --format onnx", "cannot write nix/out: no such file"),
-        ("export abc out --format onnx --number-labels", "argument --number-labels: goes with"),
+        ("export abc out --format onnx --encode-labels", "argument --encode-labels: goes with"),
         ("export abc out --format liblinear --dtype float32", "argument --dtype: goes with"),
         ("import tiny out", "tiny:1: is no LIBLINEAR model: these begin with solver_type"),
         ("import abc out", "abc:1: "),
@@ -133,7 +133,7 @@ def test_errors_leave_nothing(run, tiny, arguments, message):
 
 
 @pytest.mark.parametrize(
-    "how", [["--format", "onnx"], ["--format", "liblinear", "--number-labels"]], ids=str
+    "how", [["--format", "onnx"], ["--format", "liblinear", "--encode-labels"]], ids=str
 )
 def test_the_same_kind_is_replaced_and_others_by_force(run, tiny, how):
     if "onnx" in how:
@@ -146,7 +146,7 @@ def test_the_same_kind_is_replaced_and_others_by_force(run, tiny, how):
 
 
 def test_an_imported_model_replaces_a_model(run, tiny):
-    run.works("export", "abc", "out", "--format", "liblinear", "--number-labels")
+    run.works("export", "abc", "out", "--format", "liblinear", "--encode-labels")
     run.works("import", "out", "abc")
     assert load_model("abc").classes_.tolist() == [0, 1, 2]
     Path("text").write_text("a line of text\n")

@@ -13,9 +13,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from manyclass import load_svmlight
-from manyclass.distributed import common_file as shared
+from manyclass.distributed import shared_arrays as shared
 from manyclass.distributed.consensus import OtherRankError
-from manyclass.distributed.data import load_common
+from manyclass.distributed.data import load_shared
 from manyclass.io.dataset_writer import save_blocks
 from manyclass.io.svmlight_stream import SvmlightBlocks
 from tests.helpers.cases import each
@@ -38,7 +38,7 @@ def folder_fixture(tmp_path, monkeypatch):
 
 def check(path, size, machines=None, **options):
     X, y = load_svmlight(path, **options)
-    for rows, labels in on_ranks(size, lambda rank: load_common(rank, path, **options), machines):
+    for rows, labels in on_ranks(size, lambda rank: load_shared(rank, path, **options), machines):
         assert rows.shape == X.shape
         assert rows.dtype == X.dtype
         assert rows.has_canonical_format
@@ -70,7 +70,7 @@ def test_ranks_of_several_machines(tmp_path, folder, monkeypatch, size):
 def test_the_ranks_of_a_machine_have_one_copy(tmp_path):
     path = tmp_path / "data"
     path.write_text("".join(LINES))
-    X, _ = on_ranks(2, lambda rank: load_common(rank, path))[1]
+    X, _ = on_ranks(2, lambda rank: load_shared(rank, path))[1]
     assert mapped(X.data)
     assert mapped(X.indices)
     assert not X.data.flags.writeable
@@ -147,7 +147,7 @@ def test_an_error_has_its_line_in_the_whole_file(tmp_path, folder, line, wrong, 
         load_svmlight(path)
     if line < 50:  # one more, for another rank
         path.write_text("".join([*lines[:-1], "a 3:3:3\n"]))
-    errors = on_ranks(4, caught(lambda rank: load_common(rank, path)))
+    errors = on_ranks(4, caught(lambda rank: load_shared(rank, path)))
     told = [error for error in errors if not isinstance(error, OtherRankError)]
     assert [str(error) for error in told] == [str(alone.value)]
     assert f"data:{line + 1}: {message}" in str(told[0])
@@ -160,7 +160,7 @@ def test_labels_that_only_all_ranks_together_refuse(tmp_path):
     path.write_text("1 1:1\n2 1:1\n" + "9" * 20 + " 1:1\n4 1:1\n")
     with pytest.raises(ValueError) as alone:
         load_svmlight(path)
-    assert [str(e) for e in on_ranks(3, caught(lambda rank: load_common(rank, path)))] == [
+    assert [str(e) for e in on_ranks(3, caught(lambda rank: load_shared(rank, path)))] == [
         str(alone.value)
     ] * 3
     path.write_text("1 1:1\n2 1:1\n" + "9" * 20 + " 1:1\nx 1:1\n")
@@ -173,13 +173,13 @@ def test_files_without_a_row(tmp_path, content):
     path.write_text(content)
     with pytest.raises(ValueError) as alone:
         load_svmlight(path)
-    for error in on_ranks(2, caught(lambda rank: load_common(rank, path))):
+    for error in on_ranks(2, caught(lambda rank: load_shared(rank, path))):
         assert str(error) == str(alone.value)
 
 
 def test_files_that_cannot_be_read(tmp_path):
     for path in (tmp_path / "nothing", tmp_path):
-        first, second = on_ranks(2, caught(lambda rank, path=path: load_common(rank, path)))
+        first, second = on_ranks(2, caught(lambda rank, path=path: load_shared(rank, path)))
         assert isinstance(first, OSError)
         assert isinstance(second, OtherRankError)
 
@@ -192,7 +192,7 @@ def test_ranks_that_see_other_files(tmp_path):
         save_blocks(folder / "converted", SvmlightBlocks(folder / "text"))
     for kind in ("text", "converted"):
         errors = on_ranks(
-            2, caught(lambda rank, kind=kind: load_common(rank, tmp_path / "ab"[rank.rank] / kind))
+            2, caught(lambda rank, kind=kind: load_shared(rank, tmp_path / "ab"[rank.rank] / kind))
         )
         for error in errors:
             assert "is another file for rank 1 than for rank 0" in str(error)
@@ -206,12 +206,12 @@ def test_a_full_disk_for_temporary_files(tmp_path, folder, monkeypatch):
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(shared, "reserve", full)
-    first, second = on_ranks(2, caught(lambda rank: load_common(rank, path)))
+    first, second = on_ranks(2, caught(lambda rank: load_shared(rank, path)))
     assert (first.errno, first.filename) == (28, str(folder))
     assert isinstance(second, OtherRankError)
     monkeypatch.setattr(os, "pwrite", full)
     monkeypatch.setattr(shared, "reserve", lambda *_: None)
-    for error in on_ranks(2, caught(lambda rank: load_common(rank, path))):
+    for error in on_ranks(2, caught(lambda rank: load_shared(rank, path))):
         assert (error.errno, error.filename) == (28, str(folder))
     assert not any(folder.iterdir())
 
@@ -225,7 +225,7 @@ def test_converted_files_are_mapped_by_all(tmp_path, monkeypatch):
     X, y = load_svmlight(text)
     for machines in ([0, 0, 0], [0, 1, 1]):
         looked.clear()
-        for rows, labels in on_ranks(3, lambda rank: load_common(rank, path), machines):
+        for rows, labels in on_ranks(3, lambda rank: load_shared(rank, path), machines):
             assert (rows != X).nnz == 0
             np.testing.assert_array_equal(labels, y)
         assert len(looked) == len(set(machines))  # once on each machine

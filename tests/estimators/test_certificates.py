@@ -15,7 +15,7 @@ from manyclass import MulticlassSVC, MultinomialLogisticRegression
 from manyclass.problem import objective
 from manyclass.problem.formulations import FORMULATIONS
 from manyclass.problem.solution import Certificate, EpochRecord, Progress, Solution, Start, Status
-from manyclass.training.loop import is_slowed
+from manyclass.training.epoch_loop import is_slowed
 from tests.helpers.catalog import PAIRS, make_problem, text_problem
 from tests.helpers.iris import IRIS
 from tests.helpers.training import train

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from manyclass import MulticlassSVC, load_model, save_model
-from manyclass.distributed.backend import RanksCheckpoints
+from manyclass.distributed.ranks_backend import RanksCheckpoints
 from manyclass.solvers import newton_phase
 from manyclass.solvers.newton_phase import Pace
 from manyclass.training import checkpoints as manager

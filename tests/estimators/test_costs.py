@@ -19,9 +19,9 @@ from manyclass import (
     loo_error_bounds,
     save_model,
 )
-from manyclass.distributed.backend import check_formulation
+from manyclass.distributed.ranks_backend import check_formulation
 from manyclass.estimators.costs import LabelledCosts, mean_cost
-from manyclass.estimators.fit import Training
+from manyclass.estimators.exact_fit import Training
 from manyclass.persistence import model_schema
 from manyclass.problem.formulations import FORMULATIONS
 from tests.helpers.cases import each

@@ -9,8 +9,8 @@ from sklearn.exceptions import ConvergenceWarning
 
 from manyclass import MulticlassSVC, load_model, save_model
 from manyclass.solvers.comparison.base import ComparisonSolver
-from manyclass.training import select as solver_choice
-from manyclass.training.select import COMPARISON, SOLVERS
+from manyclass.training import solver_choice
+from manyclass.training.solver_choice import COMPARISON, SOLVERS
 
 comparison = pytest.mark.parametrize("solver", COMPARISON)
 rng = np.random.default_rng(0)

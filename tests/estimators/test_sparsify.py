@@ -13,7 +13,7 @@ from sklearn.datasets import load_iris
 from sklearn.exceptions import NotFittedError
 
 from manyclass import MulticlassSVC
-from manyclass.estimators import fit as estimators_fit
+from manyclass.estimators import exact_fit
 from manyclass.prediction import scoring
 from manyclass.problem import objective
 from manyclass.problem.formulations import FORMULATIONS
@@ -124,7 +124,7 @@ def test_an_unfitted_model_is_refused():
 @pytest.mark.parametrize("name", ["crammer_singer", "one_vs_rest"])
 def test_sparse_weights_of_a_solver(y, name, monkeypatch):
     """Also as callbacks see them, in the middle of training."""
-    expected, train, seen = fitted(y, formulation=name), estimators_fit.train, []
+    expected, train, seen = fitted(y, formulation=name), exact_fit.train, []
 
     class Sparse:
         """Hook that shows another one sparse weights."""
@@ -152,8 +152,8 @@ def test_sparse_weights_of_a_solver(y, name, monkeypatch):
                 setattr(model, attribute, value)
             seen.append(model.coef_.shape)
 
-    monkeypatch.setattr(estimators_fit, "train", turned)
-    monkeypatch.setattr(estimators_fit, "FitTask", Task)
+    monkeypatch.setattr(exact_fit, "train", turned)
+    monkeypatch.setattr(exact_fit, "FitTask", Task)
     monkeypatch.setattr(MulticlassSVC, "_skl_callbacks", ["one"], raising=False)
     model = fitted(y, formulation=name)
     assert sp.issparse(model.coef_)

@@ -16,7 +16,7 @@ from manyclass.problem.problem import Problem
 from manyclass.problem.solution import Solution
 from manyclass.solvers.sequential_dual import SequentialDual
 from manyclass.solvers.stopping import RULES
-from manyclass.training.loop import solve
+from manyclass.training.epoch_loop import solve
 
 GB = 10**9
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from manyclass.distributed.backend import Ranks
 from manyclass.distributed.communicator import Communicator, Serial
 from manyclass.distributed.consensus import abort_others
+from manyclass.distributed.ranks_backend import Ranks
 from manyclass.problem.problem import Problem
 from manyclass.problem.solution import Progress, Solution, Start
-from manyclass.training import run
 from manyclass.training.options import Options
+from manyclass.training.train import train as train_problem
 
 
 class Epochs:
@@ -44,4 +44,4 @@ def train(
     hooks = [] if on_epoch is None else [Epochs(on_epoch)]
     chosen = Options(weights=weights, **options)
     with abort_others(communicator or Serial()):
-        return run.train(problem, chosen, start=start, hooks=hooks, backend=backend)
+        return train_problem(problem, chosen, start=start, hooks=hooks, backend=backend)

@@ -16,7 +16,7 @@ from manyclass.problem.problem import ELSEWHERE, Problem, core_problem, problem_
 from manyclass.solvers import newton_phase
 from manyclass.solvers.engines import Engine
 from manyclass.training.options import Options
-from manyclass.training.run import train
+from manyclass.training.train import train
 from tests.helpers.cases import each
 
 OVR = FORMULATIONS["one_vs_rest"]

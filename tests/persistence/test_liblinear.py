@@ -116,10 +116,10 @@ def test_sparse_weights(path):
 def test_names_as_numbers(path):
     names = np.array(["setosa", "versicolor", "virginica"])
     model = MODELS["crammer_singer"].fit(X, names[Y])
-    with pytest.raises(ValueError, match=r"unlike the class 'setosa'; use number_labels=True"):
+    with pytest.raises(ValueError, match=r"unlike the class 'setosa'; use encode_labels=True"):
         save_liblinear(path, model)
     assert not path.exists()
-    save_liblinear(path, model, number_labels=True)
+    save_liblinear(path, model, encode_labels=True)
     assert (names[load_liblinear(path).predict(X)] == model.predict(X)).all()
 
 

@@ -48,7 +48,7 @@ def test_formulas_are_those_of_the_catalogue():
     assert "ℓ = max([1 − sy]+, maxc ≠ y [1 + sc]+)</p>" in plain("atm")
     assert "ℓ = [1 − sy]+</p>" in plain("mmr")
     assert "ℓ = maxc ≠ y [Δ(y, c) − (sy − sc)]+</p>" in plain("crammer_singer", costs="margin")
-    sets = plain("one_vs_rest", "squared_hinge", of_sets=True)
+    sets = plain("one_vs_rest", "squared_hinge", multilabel=True)
     assert "ℓ = ∑c ∈ y [1 − sc]+2 + ∑c ∉ y [1 + sc]+2</p>" in sets
     assert "sc = wc · x + oc while training</p>" in plain("adm", offsets=True)
     assert "Δ(y, c) + sc" in plain("lee_lin_wahba", costs="margin", offsets=True)

@@ -12,7 +12,7 @@ from sklearn.preprocessing import StandardScaler
 from manyclass import MultilabelSVC, MultilabelSVCCV, write_report
 from manyclass.multilabel import f1_scores, precision_at_k
 from manyclass.reports import label_sets
-from manyclass.reports.label_sets import judge_sets
+from manyclass.reports.label_sets import score_label_sets
 
 pd = pytest.importorskip("pandas")
 
@@ -29,7 +29,7 @@ KINDS = [Y, sp.csr_array(Y), SETS, pd.DataFrame(Y, columns=NAMES)]
 def test_scores_are_those_of_scikit_learn(y, at_once, monkeypatch):
     monkeypatch.setattr(label_sets, "ROWS_AT_A_TIME", at_once)
     model = MultilabelSVC(random_state=0, C=0.1).fit(X, y)
-    found = judge_sets(model, X, y)
+    found = score_label_sets(model, X, y)
     columns = [NAMES.tolist().index(name) for name in model.classes_] if y is SETS else range(7)
     truth, predicted = Y[:, columns], model.predict(X)
     predicted = predicted.toarray() if sp.issparse(predicted) else predicted
@@ -49,7 +49,7 @@ def test_scores_are_those_of_scikit_learn(y, at_once, monkeypatch):
 
 def test_lines_show_the_most_frequent_labels(monkeypatch):
     monkeypatch.setattr(label_sets, "LISTED", 2)
-    lines = judge_sets(MultilabelSVC(random_state=0).fit(X, SETS), X, SETS).lines()
+    lines = score_label_sets(MultilabelSVC(random_state=0).fit(X, SETS), X, SETS).lines()
     order = [NAMES[c] for c in np.argsort(-Y.sum(axis=0), kind="stable")[:2]]
     assert [line.split()[0] for line in lines[2:4]] == order
     assert lines[4] == "and 5 labels of fewer rows"
@@ -81,5 +81,5 @@ def test_report(make, tmp_path):
 
 def test_one_label(tmp_path):
     model = MultilabelSVC(random_state=0).fit(X, Y[:, :1])
-    assert list(judge_sets(model, X, Y[:, :1]).best) == [1]
+    assert list(score_label_sets(model, X, Y[:, :1]).best) == [1]
     write_report(tmp_path / "page", model, X, Y[:, :1])

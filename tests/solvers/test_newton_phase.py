@@ -13,7 +13,7 @@ from manyclass.solvers.newton_phase import NewtonPhase, Pace, beginning, is_allo
 from manyclass.solvers.one_vs_rest import OneVsRest
 from manyclass.solvers.sequential_dual import SequentialDual
 from manyclass.solvers.stopping import GapRule
-from manyclass.training.loop import Interrupted
+from manyclass.training.epoch_loop import Interrupted
 from tests.helpers.cases import each
 from tests.helpers.catalog import make_problem, random_problem, train
 from tests.helpers.dual_kernels import engine_for, random_data

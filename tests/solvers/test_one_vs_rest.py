@@ -14,7 +14,7 @@ from manyclass.problem.solution import Status
 from manyclass.solvers.one_vs_rest import OneVsRest
 from manyclass.solvers.sequential_dual import SequentialDual
 from manyclass.solvers.stopping import RULES
-from manyclass.training.loop import Interrupted, solve
+from manyclass.training.epoch_loop import Interrupted, solve
 from tests.helpers.catalog import make_problem, random_problem, text_problem, train
 from tests.helpers.reference import optimal_objective
 

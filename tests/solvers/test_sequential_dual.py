@@ -12,7 +12,7 @@ from manyclass.problem import objective
 from manyclass.problem.solution import Status
 from manyclass.solvers.sequential_dual import SequentialDual
 from manyclass.solvers.stopping import GapRule
-from manyclass.training.loop import Interrupted, solve
+from manyclass.training.epoch_loop import Interrupted, solve
 from tests.helpers.cases import each
 from tests.helpers.catalog import (
     ROWS,

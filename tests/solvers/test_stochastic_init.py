@@ -19,7 +19,7 @@ from manyclass.solvers.sgd_storage import DenseAccumulator
 from manyclass.solvers.stochastic_init import is_worthwhile, stochastic_start
 from manyclass.solvers.weights.dense import allocate_weights
 from manyclass.solvers.weights.storage_choice import Shape
-from manyclass.training.loop import Interrupted
+from manyclass.training.epoch_loop import Interrupted
 from tests.helpers.catalog import SparseDual, make_problem, train
 
 

@@ -21,7 +21,7 @@ from manyclass.training.checkpoint_file import (
     seed_of_tensors,
     start_of_tensors,
 )
-from manyclass.training.identity import facts_of_problem
+from manyclass.training.problem_fingerprint import facts_of_problem
 from tests.helpers.cases import each
 from tests.helpers.catalog import ROWS, random_problem, text_problem, train
 

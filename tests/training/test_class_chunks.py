@@ -9,13 +9,13 @@ import pytest
 import scipy.sparse as sp
 
 from manyclass import MulticlassSVC
-from manyclass.distributed.backend import Ranks
+from manyclass.distributed.ranks_backend import Ranks
 from manyclass.distributed.sharded_weights import ShardedWeights
 from manyclass.problem import objective
 from manyclass.problem.solution import Start, Status
 from manyclass.solvers.weights import storage_choice
 from manyclass.training import class_chunks
-from manyclass.training.loop import Interrupted
+from manyclass.training.epoch_loop import Interrupted
 from manyclass.training.options import Options
 from tests.helpers.catalog import make_problem, text_problem
 from tests.helpers.ranks import on_ranks

@@ -21,7 +21,7 @@ from manyclass.solvers.comparison.most_violating import MostViolating
 from manyclass.solvers.newton_phase import NewtonPhase, Pace
 from manyclass.solvers.sequential_dual import SequentialDual
 from manyclass.solvers.stopping import GapRule
-from manyclass.training.loop import Interrupted, solve
+from manyclass.training.epoch_loop import Interrupted, solve
 from tests.helpers.catalog import make_problem, random_problem, train
 from tests.helpers.interrupts import count_calls, interrupt
 

@@ -170,6 +170,6 @@ def test_columns_are_looked_for_once_in_each_fold(monkeypatch):
         calls.append(problem)
         return search(problem)
 
-    monkeypatch.setattr("manyclass.estimators.fit.find_merged", counted)
+    monkeypatch.setattr("manyclass.estimators.exact_fit.find_merged", counted)
     MulticlassSVCCV(Cs=[0.01, 0.1, 1.0], cv=3, random_state=0).fit(X, y)
     assert len(calls) <= 3 + 3 + 1  # folds, those trained anew, the last fit

@@ -10,7 +10,7 @@ from manyclass import (
     MultinomialLogisticRegressionCV,
     StochasticClassifier,
 )
-from manyclass.utils.advice import OF_LOGISTIC, OF_STOCHASTIC, OF_SVC
+from manyclass.utils.suggestions import OF_LOGISTIC, OF_STOCHASTIC, OF_SVC
 
 FOREIGN = {
     MulticlassSVC: OF_SVC,

@@ -13,7 +13,7 @@ from manyclass.problem.formulations import FORMULATIONS, SHORT_NAMES
 from manyclass.problem.losses import LOSSES
 from manyclass.solvers.sgd import STOCHASTIC_LOSSES
 from manyclass.solvers.stopping import RULES
-from manyclass.training.select import SOLVERS
+from manyclass.training.solver_choice import SOLVERS
 from manyclass.utils import types
 
 

@@ -89,15 +89,15 @@ def main(argv: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt as error:
         code = console.interrupted(error)
         if mpiexec.started() > 1:
-            console.die_of_interrupt()
+            console.exit_by_signal()
         return code
     except BrokenPipeError:
         if args.run is _train:
-            console.complain(
+            console.print_error(
                 "manyclass: standard output was closed: training ended, and no model is written; "
                 "redirect the output to a file, or use --quiet"
             )
-        console.give_up_stdout()
+        console.discard_stdout()
         return console.BROKEN_PIPE
     except OSError as error:
         return console.failed(f"manyclass: error: {atomic.explain(error)}")

@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import NoReturn, TypeVar
 
 from manyclass.io.atomic import Unfinished, is_special, naming, resolved
-from manyclass.utils.advice import meant
+from manyclass.utils.suggestions import meant
 
 FAILED = 2
 INTERRUPTED, BROKEN_PIPE, TERMINATED = 130, 141, 143  # as shells count signals
@@ -118,7 +118,7 @@ def plain_warnings(words: Callable[[str], str]) -> Iterator[None]:
     """Show each warning for users as one line on stderr, in these words."""
 
     def show(message: Warning | str, *_: object, **__: object) -> None:
-        complain(f"manyclass: warning: {words(str(message))}")
+        print_error(f"manyclass: warning: {words(str(message))}")
 
     with warnings.catch_warnings():
         for category in (UserWarning, RuntimeWarning):
@@ -155,7 +155,7 @@ def say(text: str) -> None:
         print(text.encode(encoding, "backslashreplace").decode(encoding), flush=True)
 
 
-def complain(text: str) -> None:
+def print_error(text: str) -> None:
     """Write one line to stderr, whatever the message holds."""
     with contextlib.suppress(OSError):
         print(printable(text), file=sys.stderr, flush=True)
@@ -168,12 +168,12 @@ def printable(text: str) -> str:
 
 
 def failed(text: str, code: int = FAILED) -> int:
-    """Complain, and return the exit code."""
-    complain(text)
+    """Print an error, and return the exit code."""
+    print_error(text)
     try:
         flush()
     except OSError:
-        give_up_stdout()
+        discard_stdout()
     return code
 
 
@@ -183,7 +183,7 @@ def flush() -> None:
         sys.stdout.flush()
 
 
-def give_up_stdout() -> None:
+def discard_stdout() -> None:
     """Redirect stdout to the null device, so that Python's flush at exit succeeds."""
     with contextlib.suppress(OSError, ValueError, AttributeError):
         null = os.open(os.devnull, os.O_WRONLY)
@@ -226,7 +226,7 @@ def interrupted(error: KeyboardInterrupt) -> int:
     return failed(f"manyclass: {what}; {left}", TERMINATED if terminated else INTERRUPTED)
 
 
-def die_of_interrupt() -> None:
+def exit_by_signal() -> None:
     """End this process by a signal, so that mpiexec ends the other ranks, which may wait.
 
     By SIGTERM: MPICH's mpiexec combines the numbers of the signals that ended the ranks by OR, and

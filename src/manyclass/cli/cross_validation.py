@@ -17,21 +17,21 @@ from manyclass.cli.input.costs import (
     taxonomy_option,
 )
 from manyclass.cli.input.data import Say, check_labels, read, timed, weigh_classes
-from manyclass.cli.multilabel import check_search_of_sets, choose_of_sets
+from manyclass.cli.multilabel import check_multilabel_search, choose_multilabel
 from manyclass.cli.options import (
     LOGISTIC,
+    check_estimator_options,
     data_option,
     estimator_options,
     formulation_names,
     formulation_or_logistic,
     parameters,
     reader_options,
-    settle_estimator,
 )
 from manyclass.cli.parameter_options import add_parameter
 from manyclass.cli.train_options import check_loss
 from manyclass.problem.losses import LOSSES
-from manyclass.utils.advice import TOP_K, meant
+from manyclass.utils.suggestions import TOP_K, meant
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -71,7 +71,7 @@ def cv_options(parser: CommandParser) -> None:
         metavar="C,C,...",
         help="values to compare (default: 10 from 0.0001 to 10000)",
     )
-    add("--path", action="store_true", help="compare all C of --range, by certified paths")
+    add("--path", action="store_true", help="compare all C of --C-range, by certified paths")
     add_parameter(parser, "C_range", type=positive, nargs=2, metavar=("MIN", "MAX"))
     add_parameter(parser, "epsilon")
     add("--folds", type=positive_int, default=5, metavar="N", help="stratified (default 5)")
@@ -125,7 +125,7 @@ def cv(args: argparse.Namespace) -> None:
     """Run ``manyclass cv``."""
     _check(args)
     log = silent if args.quiet or args.json else say
-    choice, seconds = (choose_of_sets if args.multilabel else _choose)(args, log, _search(args))
+    choice, seconds = (choose_multilabel if args.multilabel else _choose)(args, log, _search(args))
     best = _sign(args.scoring) * float(choice.scores[:, choice.best].mean()) + 0.0
     if args.json:
         say(json.dumps(_as_json(choice, args.scoring, seconds)))
@@ -250,18 +250,18 @@ def _check(args: argparse.Namespace) -> None:
     """Refuse incompatible options, before the data are read."""
     from manyclass.cli.console import check_target
 
-    settle_estimator(args)
+    check_estimator_options(args)
     if args.folds < 2:
         raise UsageError("argument --folds: must be at least 2")
-    for flag, value in (("--range", args.range), ("--epsilon", args.epsilon)):
+    for flag, value in (("--C-range", args.C_range), ("--epsilon", args.epsilon)):
         if value is not None and not args.path:
             raise UsageError(f"argument {flag}: goes with --path")
     if args.path and args.C:
-        raise UsageError("argument --path: takes the place of -C; give its --range")
-    if args.range and not args.range[0] < args.range[1]:
-        raise UsageError("argument --range: MIN must be less than MAX")
+        raise UsageError("argument --path: takes the place of -C; give its --C-range")
+    if args.C_range and not args.C_range[0] < args.C_range[1]:
+        raise UsageError("argument --C-range: MIN must be less than MAX")
     if args.multilabel:
-        check_search_of_sets(args)
+        check_multilabel_search(args)
     elif args.scoring == "f1_micro":
         raise UsageError(
             "argument --scoring: f1_micro goes with --multilabel; of one class for each row it is "

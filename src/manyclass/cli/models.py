@@ -16,9 +16,9 @@ from manyclass.cli.console import (
     say,
     silent,
 )
-from manyclass.cli.input.data import Say, is_of_sets, load_for, read_for
+from manyclass.cli.input.data import Say, is_multilabel, load_for, read_for
 from manyclass.cli.multilabel import read_known
-from manyclass.cli.options import file_or_stdin, force_option, reader_options, settle_order
+from manyclass.cli.options import file_or_stdin, force_option, reader_options, swap_data_and_model
 from manyclass.cli.predict import LABELS, warn_of_unseen
 from manyclass.io import atomic
 
@@ -107,7 +107,7 @@ def export_options(parser: CommandParser) -> None:
     add("out", metavar="OUT", help="file to write; - for stdout")
     add("--format", choices=["liblinear", "onnx"], required=True, help="what OUT is to be")
     add(
-        "--number-labels",
+        "--encode-labels",
         action="store_true",
         help="with liblinear: write the classes as 0, 1, ... in ascending order",
     )
@@ -133,12 +133,12 @@ def export(args: argparse.Namespace) -> None:
 
     if args.dtype and args.format != "onnx":
         raise UsageError("argument --dtype: goes with --format onnx")
-    if args.number_labels and args.format != "liblinear":
-        raise UsageError("argument --number-labels: goes with --format liblinear")
+    if args.encode_labels and args.format != "liblinear":
+        raise UsageError("argument --encode-labels: goes with --format liblinear")
     model = unwrapped(load_model(args.model))
     if composite := describe_composite(model):
         raise UsageError(f"{args.model}: is a {composite}, and a classifier alone is exported")
-    if is_of_sets(classifier_of(model)) and args.format == "liblinear":
+    if is_multilabel(classifier_of(model)) and args.format == "liblinear":
         raise UsageError(
             f"{args.model}: is a model of sets of labels, which LIBLINEAR has no file for; use "
             "--format onnx"
@@ -176,7 +176,7 @@ def _export_liblinear(args: argparse.Namespace, model: Model) -> None:
         )
     check_output(args.out, [args.model], LIBLINEAR, force=args.force, special=True)
     try:
-        parts = liblinear_text(model, number_labels=args.number_labels)
+        parts = liblinear_text(model, encode_labels=args.encode_labels)
         with atomic.output(args.out) as file:
             file.writelines(parts)
     except ValueError as error:
@@ -235,7 +235,7 @@ def report(args: argparse.Namespace) -> None:
     from manyclass.cli.input.file_kinds import REPORT, check_output
     from manyclass.reports.report import report_page
 
-    settle_order(args)
+    swap_data_and_model(args)
     inputs = [name for name in (args.model, args.data, args.feature_names) if name]
     check_output(args.output, inputs, REPORT, force=args.force, special=True)
     log = silent if atomic.is_stdout(args.output) else say
@@ -260,7 +260,7 @@ def report(args: argparse.Namespace) -> None:
 
 def _read(args: argparse.Namespace, model: Estimator, log: Say) -> tuple[Rows, LabelSets]:
     """Return rows and labels, or sets of them."""
-    return read_known(args, model, log) if is_of_sets(model) else read_for(args, model, log)
+    return read_known(args, model, log) if is_multilabel(model) else read_for(args, model, log)
 
 
 def _origin(args: argparse.Namespace) -> str:

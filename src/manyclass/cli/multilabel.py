@@ -33,7 +33,7 @@ ROWS_AT_A_TIME = 1 << 16
 SCORINGS = ("accuracy", "f1_micro", "f1_macro")  # of searches
 
 
-def train_sets(args: argparse.Namespace, log: Say) -> None:
+def train_multilabel(args: argparse.Namespace, log: Say) -> None:
     """Train a model of sets of labels; with ``-C auto`` choose C first."""
     import numpy as np
 
@@ -42,11 +42,11 @@ def train_sets(args: argparse.Namespace, log: Say) -> None:
 
     model: MultilabelSVC
     if args.C == AUTO:
-        model, seconds = search_of_sets(args, log, {})
+        model, seconds = search_multilabel(args, log, {})
         log(f"chosen: C = {model.C_:.6g}, mean score {model.best_score_:.4f}")
     else:
         model = MultilabelSVC(C=args.C, **parameters(args, MultilabelSVC))
-        X, y = read_sets(args, np.dtype(args.dtype), log, args.n_features)
+        X, y = read_multilabel(args, np.dtype(args.dtype), log, args.n_features)
         seconds = timed(args, lambda: model.fit(X, y))
     save_model(args.model, model)
     proof = model.certificate_
@@ -58,7 +58,7 @@ def train_sets(args: argparse.Namespace, log: Say) -> None:
     log(f"trained {count(len(model.classes_), 'label')} in {seconds:.2f} s: {found}")
 
 
-def check_search_of_sets(args: argparse.Namespace) -> None:
+def check_multilabel_search(args: argparse.Namespace) -> None:
     """Refuse options that searches for rows with sets of labels lack."""
     from manyclass.model_selection.multilabel import MultilabelSVCCV
 
@@ -74,7 +74,7 @@ def check_search_of_sets(args: argparse.Namespace) -> None:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class ChoiceOfSets:
+class MultilabelChoice:
     """What a search has found; tables of shape (n_folds, n_Cs)."""
 
     C: float
@@ -85,18 +85,18 @@ class ChoiceOfSets:
     seconds: Array
 
 
-def choose_of_sets(
+def choose_multilabel(
     args: argparse.Namespace, log: Say, search: Settings
-) -> tuple[ChoiceOfSets, float]:
+) -> tuple[MultilabelChoice, float]:
     """Choose C for rows with sets of labels; return the seconds, too."""
     verbose = int(not args.quiet and not args.json)
-    model, seconds = search_of_sets(args, log, {**search, "verbose": verbose})
+    model, seconds = search_multilabel(args, log, {**search, "verbose": verbose})
     best = int(model.Cs_.searchsorted(model.C_))
     tables = model.scores_, model.gaps_, model.fit_times_
-    return ChoiceOfSets(model.C_, model.Cs_, best, *tables), seconds
+    return MultilabelChoice(model.C_, model.Cs_, best, *tables), seconds
 
 
-def search_of_sets(
+def search_multilabel(
     args: argparse.Namespace, log: Say, search: Settings
 ) -> tuple[MultilabelSVCCV, float]:
     """Read rows, choose C for them and train; return the seconds, too."""
@@ -105,11 +105,11 @@ def search_of_sets(
     from manyclass.model_selection.multilabel import MultilabelSVCCV
 
     model = MultilabelSVCCV(**{**parameters(args, MultilabelSVCCV), **search})
-    X, y = read_sets(args, np.dtype(args.dtype), log, args.n_features)
+    X, y = read_multilabel(args, np.dtype(args.dtype), log, args.n_features)
     return model, timed(args, lambda: model.fit(X, y))
 
 
-def read_sets(
+def read_multilabel(
     args: argparse.Namespace, dtype: DType, log: Say, n_features: int | None = None
 ) -> tuple[Rows, list[frozenset[Label]]]:
     """Read rows and their sets of labels, and log the size."""
@@ -120,7 +120,7 @@ def read_sets(
             "manyclass convert --multilabel"
         )
     with atomic.naming(args.data):
-        X, y = _loaded_sets(args, dtype, n_features)
+        X, y = _loaded_multilabel(args, dtype, n_features)
     log(
         f"read {args.data} in {time.perf_counter() - began:.2f} s: {count(len(y), 'row')}, "
         f"{count(X.shape[1], 'feature')}, {count(len(set().union(*y)), 'label')}, "
@@ -129,7 +129,7 @@ def read_sets(
     return X, y
 
 
-def _loaded_sets(
+def _loaded_multilabel(
     args: argparse.Namespace, dtype: DType, n_features: int | None
 ) -> tuple[Rows, list[frozenset[Label]]]:
     from manyclass.io.dataset_file import load_data, looks_like_data
@@ -145,9 +145,9 @@ def _loaded_sets(
     )
 
 
-def predict_sets(args: argparse.Namespace, model: MultilabelSVC) -> None:
+def predict_multilabel(args: argparse.Namespace, model: MultilabelSVC) -> None:
     """Write the set of labels of every row, separated by commas, in the order of ``classes_``."""
-    from manyclass.cli.input.file_kinds import check_output, sets_of
+    from manyclass.cli.input.file_kinds import check_output, label_sets_of
 
     given = {
         "--top-k": args.top_k is not None,
@@ -164,9 +164,9 @@ def predict_sets(args: argparse.Namespace, model: MultilabelSVC) -> None:
             f"{args.model}: labels with a comma, tab or line break cannot be written one row per "
             "line; predict in Python, with load_model"
         )
-    kind = sets_of(names)
+    kind = label_sets_of(names)
     check_output(args.out, [args.data, args.model], kind, force=args.force, special=True)
-    X, _ = read_for(args, model, silent, read_sets)
+    X, _ = read_for(args, model, silent, read_multilabel)
     model.predicts_sparse_ = True
     with atomic.output(args.out) as file:
         for begin in range(0, X.shape[0], ROWS_AT_A_TIME):
@@ -175,13 +175,13 @@ def predict_sets(args: argparse.Namespace, model: MultilabelSVC) -> None:
             file.write("".join(",".join(names[c] for c in row) + "\n" for row in rows).encode())
 
 
-def evaluate_sets(args: argparse.Namespace, model: MultilabelSVC) -> None:
+def evaluate_multilabel(args: argparse.Namespace, model: MultilabelSVC) -> None:
     """Show F1 and the precision of the best labels; with --report the scores of each label."""
-    from manyclass.reports.label_sets import judge_sets
+    from manyclass.reports.label_sets import score_label_sets
 
     X, y = read_known(args, model, silent if args.json else say)
     model.predicts_sparse_ = True
-    found = judge_sets(model, X, y)
+    found = score_label_sets(model, X, y)
     if args.json:
         say(json.dumps(found.as_dict() if args.report else found.scores()))
         return
@@ -195,7 +195,7 @@ def read_known(
     args: argparse.Namespace, model: MultilabelSVC, log: Say
 ) -> tuple[Rows, list[frozenset[Label]]]:
     """Read rows and their sets; refuse labels that the model does not have."""
-    X, y = read_for(args, model, log, read_sets)
+    X, y = read_for(args, model, log, read_multilabel)
     unseen = set().union(*y) - set(model.classes_.tolist())
     if unseen:
         raise ValueError(

@@ -15,7 +15,7 @@ from manyclass.cli.parameter_options import (
     given_parameters,
 )
 from manyclass.problem.formulations import FORMULATIONS, SHORT_NAMES, full_name
-from manyclass.utils.advice import meant
+from manyclass.utils.suggestions import meant
 
 if TYPE_CHECKING:
     from sklearn.base import BaseEstimator
@@ -38,7 +38,7 @@ def data_option(parser: CommandParser) -> None:
     )
 
 
-def settle_order(args: argparse.Namespace) -> None:
+def swap_data_and_model(args: argparse.Namespace) -> None:
     """Exchange DATA and MODEL where DATA is a model file and MODEL is none."""
     from manyclass.cli.input.file_kinds import MODEL
 
@@ -74,7 +74,7 @@ def class_weight(text: str) -> str | tuple[str, float]:
     return label, value
 
 
-def settle_estimator(args: argparse.Namespace) -> None:
+def check_estimator_options(args: argparse.Namespace) -> None:
     """Refuse contradictions; a bias that is not positive means no intercept."""
     given = args.class_weight or []
     if BALANCED in given and len(given) > 1:

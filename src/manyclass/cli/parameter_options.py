@@ -23,7 +23,7 @@ FLAGS = {
     if described.option is not None and described.option.flags
 }
 # Options that are no parameters, which advice names.
-OTHER_OPTIONS = {"zero_based", "sort", "sum_duplicates", "number_labels", "n_features"}
+OTHER_OPTIONS = {"zero_based", "sort", "sum_duplicates", "encode_labels", "n_features"}
 # One-word names that advice means by themselves; other words mean a parameter where = follows.
 WORDS = {"C", "alpha", "tol"}
 

@@ -16,9 +16,9 @@ from manyclass.cli.console import (
     silent,
 )
 from manyclass.cli.input.costs import check_nodes, read_taxonomy, taxonomy_option
-from manyclass.cli.input.data import is_of_sets, load_for, read_for
-from manyclass.cli.multilabel import evaluate_sets, predict_sets
-from manyclass.cli.options import data_options, force_option, settle_order
+from manyclass.cli.input.data import is_multilabel, load_for, read_for
+from manyclass.cli.multilabel import evaluate_multilabel, predict_multilabel
+from manyclass.cli.options import data_options, force_option, swap_data_and_model
 from manyclass.io import atomic
 from manyclass.utils.user_warning import warn_user
 
@@ -75,10 +75,10 @@ def predict(args: argparse.Namespace) -> None:
     """Run ``manyclass predict``."""
     from manyclass.cli.input.file_kinds import check_output, labels_of
 
-    settle_order(args)
+    swap_data_and_model(args)
     model = load_for(args, may_be_multilabel=True)
-    if is_of_sets(model):
-        predict_sets(args, model)
+    if is_multilabel(model):
+        predict_multilabel(args, model)
         return
     n_classes = len(model.classes_)
     if args.top_k is not None and args.top_k > n_classes:
@@ -175,12 +175,12 @@ def evaluate(args: argparse.Namespace) -> None:
     """Run ``manyclass evaluate``."""
     from manyclass.reports.evaluation import evaluate as judge
 
-    settle_order(args)
+    swap_data_and_model(args)
     model = load_for(args, may_be_multilabel=True)
-    if is_of_sets(model):
+    if is_multilabel(model):
         if args.taxonomy:
             raise UsageError("argument --taxonomy: does not go with models of sets of labels")
-        evaluate_sets(args, model)
+        evaluate_multilabel(args, model)
         return
     X, y = read_for(args, model, silent if args.json else say)
     tree = _tree_of(args, _labels_of(model, y)) if args.taxonomy else None
@@ -242,7 +242,7 @@ def calibrate(args: argparse.Namespace) -> None:
     from manyclass.persistence.model_file import load_model, save_model
     from manyclass.reports.confusion import label_codes
 
-    settle_order(args)
+    swap_data_and_model(args)
     check_output(args.out, [args.data, args.model], MODEL, force=args.force)
     whole = load_model(args.model)
     last = last_of(whole)

@@ -21,9 +21,9 @@ from manyclass.cli.input.data import (
     weigh_classes,
 )
 from manyclass.cli.input.tables import name_features
-from manyclass.cli.multilabel import train_sets
+from manyclass.cli.multilabel import train_multilabel
 from manyclass.cli.options import LOGISTIC, parameters
-from manyclass.cli.train_options import AUTO, settle
+from manyclass.cli.train_options import AUTO, check_options
 
 if TYPE_CHECKING:
     from manyclass.estimators.logistic import MultinomialLogisticRegression
@@ -34,12 +34,12 @@ if TYPE_CHECKING:
 
 def train(args: argparse.Namespace) -> None:
     """Run ``manyclass train`` in this process."""
-    settle(args)
+    check_options(args)
     check_files(args)
     log = silent if args.quiet else say
     with _resumable(args):
         if args.multilabel:
-            train_sets(args, log)
+            train_multilabel(args, log)
         elif args.C == AUTO:
             _train_chosen(args, log)
         elif args.formulation == LOGISTIC:

@@ -18,11 +18,11 @@ from manyclass.cli.input.costs import (
 )
 from manyclass.cli.options import (
     LOGISTIC,
+    check_estimator_options,
     data_options,
     estimator_options,
     formulation_names,
     formulation_or_logistic,
-    settle_estimator,
 )
 from manyclass.cli.parameter_options import add_parameter, add_parameters, flag_of, foreign_options
 from manyclass.estimators.parameters.search import MULTILABEL
@@ -189,13 +189,13 @@ def _refuse_other_solver(args: argparse.Namespace) -> None:
             raise UsageError(f"argument {flag_of(name)}: goes with --solver {other}")
 
 
-def settle(args: argparse.Namespace) -> None:
+def check_options(args: argparse.Namespace) -> None:
     """Set defaults and refuse incompatible options, before the data are read."""
     _check_multilabel(args)
     _refuse_other_solver(args)
     args.formulation = args.formulation or "crammer_singer"
     args.C = args.C or 1.0
-    settle_estimator(args)
+    check_estimator_options(args)
     if args.C == AUTO:
         _check_auto(args)
     check_cost_scaling(args)
@@ -214,7 +214,7 @@ def settle(args: argparse.Namespace) -> None:
         if args.loss not in MARGIN_LOSSES:
             raise UsageError(f"argument --loss: {args.loss} goes with --solver stochastic")
         check_loss(args.formulation, args.loss)
-        _settle_checkpoints(args)
+        _check_checkpoint_options(args)
 
 
 def _check_stochastic(args: argparse.Namespace) -> None:
@@ -241,10 +241,10 @@ def _check_logistic(args: argparse.Namespace) -> None:
     for flag, why in refused.items():
         if why:
             raise UsageError(f"argument {flag}: {why} {flag}")
-    _settle_checkpoints(args)
+    _check_checkpoint_options(args)
 
 
-def _settle_checkpoints(args: argparse.Namespace) -> None:
+def _check_checkpoint_options(args: argparse.Namespace) -> None:
     """Set ``checkpoint`` to the folder, and ``resume`` to whether to resume from it."""
     if args.checkpoint and args.resume:
         raise UsageError("argument --resume: writes to its own folder; leave out --checkpoint")

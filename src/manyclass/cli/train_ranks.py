@@ -24,10 +24,10 @@ from manyclass.cli.input.data import (
 from manyclass.cli.input.tables import refuse_table
 from manyclass.cli.options import LOGISTIC
 from manyclass.cli.train import check_files, log_proof, logistic_of, svc_of
-from manyclass.cli.train_options import AUTO, settle
+from manyclass.cli.train_options import AUTO, check_options
 from manyclass.distributed import consensus, mpiexec
 from manyclass.distributed.consensus import OtherRankError, abort_others, agreed, check_same
-from manyclass.distributed.data import load_common, load_share
+from manyclass.distributed.data import load_partition, load_shared
 from manyclass.distributed.model import ShardedTraining
 from manyclass.persistence.model_file import save_model
 
@@ -84,7 +84,7 @@ def _train_rows(args: argparse.Namespace, ranks: Communicator, log: Say) -> None
     agreed(ranks, lambda: check_converted(args))
     explain_bus_errors(args.data)
     dtype, options = np.dtype(args.dtype), format_options(args)
-    X, y, classes = load_share(ranks, args.data, args.n_features, dtype, args.jobs, **options)
+    X, y, classes = load_partition(ranks, args.data, args.n_features, dtype, args.jobs, **options)
     n_rows = int(ranks.all_sum(np.array([len(y)], np.int64))[0])
     log(
         f"read {args.data} in {time.perf_counter() - began:.2f} s: {count(n_rows, 'row')} on "
@@ -103,7 +103,7 @@ def _train_rows(args: argparse.Namespace, ranks: Communicator, log: Say) -> None
 
 def _check(args: argparse.Namespace, ranks: Communicator) -> None:
     """Refuse what is known to fail before the data are read."""
-    settle(args)
+    check_options(args)
     started = f"trains in one process, and mpiexec started {ranks.size}"
     if args.solver == "stochastic":
         raise UsageError(
@@ -130,6 +130,6 @@ def _read(args: argparse.Namespace, ranks: Communicator, log: Say) -> tuple[CsrA
     agreed(ranks, lambda: check_converted(args))
     explain_bus_errors(args.data)
     dtype, options = np.dtype(args.dtype), format_options(args)
-    X, y = load_common(ranks, args.data, args.n_features, dtype, args.jobs, **options)
+    X, y = load_shared(ranks, args.data, args.n_features, dtype, args.jobs, **options)
     log_size(args, X, y, time.perf_counter() - began, log)
     return X, y

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 from manyclass.utils.lazy import lazy_names
 
 if TYPE_CHECKING:
-    from manyclass.distributed.data import load_common as load_common
-    from manyclass.distributed.data import load_share as load_share
+    from manyclass.distributed.data import load_partition as load_partition
+    from manyclass.distributed.data import load_shared as load_shared
 
 __getattr__, __dir__ = lazy_names(
-    __name__, dict.fromkeys(("load_common", "load_share"), "manyclass.distributed.data")
+    __name__, dict.fromkeys(("load_shared", "load_partition"), "manyclass.distributed.data")
 )

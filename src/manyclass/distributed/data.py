@@ -11,9 +11,9 @@ from typing import NamedTuple, cast
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
-from manyclass.distributed.common_file import CommonFile
 from manyclass.distributed.communicator import Communicator, as_communicator
 from manyclass.distributed.consensus import abort_others, agreed, of_first
+from manyclass.distributed.shared_arrays import SharedArrays
 from manyclass.io.dataset_file import fingerprint, looks_like_data, open_data
 from manyclass.io.stored_rows import MAX_SIZE, SparseRows, StoredRows
 from manyclass.io.svmlight import lack_of_memory, read_rows
@@ -38,7 +38,7 @@ class _Part(NamedTuple):
         return [len(self.codes), self.rows.nnz, self.n_lines, self.rows.shape[1]]
 
 
-def load_common(
+def load_shared(
     communicator: object,
     path: str | os.PathLike[str],
     n_features: int | None = None,
@@ -79,11 +79,11 @@ def load_common(
     Examples
     --------
     >>> import pathlib, tempfile
-    >>> from manyclass.distributed import load_common
+    >>> from manyclass.distributed import load_shared
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     path = pathlib.Path(folder, "data")
     ...     _ = path.write_text("cat 1:1\ndog 2:1\n")
-    ...     X, y = load_common(None, path)  # one process alone
+    ...     X, y = load_shared(None, path)  # one process alone
     >>> y
     array(['cat', 'dog'], dtype='<U3')
     """
@@ -98,7 +98,7 @@ def load_common(
         return rows.matrix(), rows.targets()
 
 
-def load_share(
+def load_partition(
     communicator: object,
     path: str | os.PathLike[str],
     n_features: int | None = None,
@@ -139,11 +139,11 @@ def load_share(
     Examples
     --------
     >>> import pathlib, tempfile
-    >>> from manyclass.distributed import load_share
+    >>> from manyclass.distributed import load_partition
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     path = pathlib.Path(folder, "data")
     ...     _ = path.write_text("cat 1:1\ndog 2:1\n")
-    ...     X, y, classes = load_share(None, path)  # one process alone
+    ...     X, y, classes = load_partition(None, path)  # one process alone
     >>> X.shape
     (2, 2)
     """
@@ -291,7 +291,7 @@ def _put_together(ranks: Communicator, name: str, parser: Parser, part: _Part) -
     }
     first_row, first_entry = (_begins(counts[:, column]) for column in (0, 1))
     indptr = first_entry[ranks.rank] + part.rows.indptr[1:].astype(np.int64)
-    with CommonFile(ranks, lengths) as file:
+    with SharedArrays(ranks, lengths) as file:
         file.put("indptr", [1 + row for row in first_row], indptr)
         file.put("indices", first_entry, part.rows.indices)
         file.put("values", first_entry, part.rows.data)

@@ -9,7 +9,6 @@ from contextlib import AbstractContextManager, ExitStack
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from manyclass.distributed.backend import Ranks, RanksCheckpoints, check_formulation
 from manyclass.distributed.communicator import Communicator, as_communicator
 from manyclass.distributed.consensus import (
     abort_others,
@@ -18,9 +17,10 @@ from manyclass.distributed.consensus import (
     facts_of_rank,
     of_first,
 )
+from manyclass.distributed.ranks_backend import Ranks, RanksCheckpoints, check_formulation
 from manyclass.distributed.sharded_weights import ShardedWeights
 from manyclass.distributed.storage_choice import choose_for_ranks
-from manyclass.estimators.fit import Given, Training
+from manyclass.estimators.exact_fit import Given, Training
 from manyclass.estimators.svc import MulticlassSVC
 from manyclass.estimators.validation import input_restored
 from manyclass.io.atomic import replacement
@@ -30,9 +30,9 @@ from manyclass.persistence.model_schema import SPARSE, pack_facts
 from manyclass.problem.problem import Problem
 from manyclass.problem.solution import Solution
 from manyclass.solvers.weights.storage_choice import Choice
-from manyclass.training.identity import facts_of_problem
 from manyclass.training.options import Options
-from manyclass.training.select import DEFAULT, check_solver
+from manyclass.training.problem_fingerprint import facts_of_problem
+from manyclass.training.solver_choice import DEFAULT, check_solver
 from manyclass.utils.fingerprints import Facts
 from manyclass.utils.machine import effective_n_jobs
 from manyclass.utils.types import Array, DType, Settings

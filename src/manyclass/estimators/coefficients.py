@@ -248,7 +248,7 @@ class Fitted(WithCoefficients, Protocol):
         """Return the parameters by name."""
 
 
-def plain_estimator(model: Fitted) -> Plain:
+def as_sklearn_classifier(model: Fitted) -> Plain:
     """Return an estimator of scikit-learn with the weights and classes of a fitted model."""
     params = model.get_params()
     plain = _unfitted(model.loss, params)

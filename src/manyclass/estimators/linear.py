@@ -14,9 +14,9 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from manyclass.estimators.coefficients import (
     Plain,
+    as_sklearn_classifier,
     largest_weights,
     names_of_features,
-    plain_estimator,
 )
 from manyclass.estimators.costs import Costs, without_frame
 from manyclass.estimators.decisions import decided
@@ -30,7 +30,7 @@ from manyclass.prediction.scoring import (
 )
 from manyclass.prediction.sparse_coefficients import SparseCoefficients
 from manyclass.problem.solution import Certificate
-from manyclass.utils.given_rows import check_sparse, rows_as_given
+from manyclass.utils.input_rows import check_sparse, rows_as_given
 from manyclass.utils.labels import labels_of
 from manyclass.utils.machine import effective_n_jobs
 from manyclass.utils.scikit_learn import named_rows
@@ -312,7 +312,7 @@ class LinearClassifier(ClassifierMixin):
         ('LinearSVC', ['left', 'right'])
         """
         check_is_fitted(self)
-        return plain_estimator(self._as_of_now())
+        return as_sklearn_classifier(self._as_of_now())
 
     def top_features(
         self, n: int = 10, feature_names: ArrayLike | None = None

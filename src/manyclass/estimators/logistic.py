@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from manyclass.estimators.coefficients import CallbackSupportMixin, join_weights, with_callbacks
-from manyclass.estimators.fit import ExactClassifier, Training
+from manyclass.estimators.exact_fit import ExactClassifier, Training
 from manyclass.estimators.offsets import base_of_offsets, refuse_several
 from manyclass.estimators.parameters.documented import documented
 from manyclass.estimators.probabilities import ProbabilitiesMixin
@@ -23,11 +23,11 @@ from manyclass.problem.solution import Certificate, EpochRecord, Solution, Start
 from manyclass.solvers.logistic.engine import duals_fit, memory_of_duals
 from manyclass.training.options import Options
 from manyclass.training.warm_start import WarmStart
-from manyclass.utils.advice import OF_LOGISTIC
 from manyclass.utils.fingerprints import Facts
 from manyclass.utils.lazy import plugin
 from manyclass.utils.machine import effective_n_jobs
 from manyclass.utils.scikit_learn import explains, fit_context
+from manyclass.utils.suggestions import OF_LOGISTIC
 from manyclass.utils.types import (
     Array,
     ClassWeight,

@@ -14,7 +14,7 @@ from manyclass.estimators.costs import (
     base_of_costs,
     factors_of_costs,
 )
-from manyclass.estimators.fit import Training
+from manyclass.estimators.exact_fit import Training
 from manyclass.estimators.offsets import Offsets, base_of_offsets, checked_base, refuse_several
 from manyclass.estimators.parameters.documented import documented
 from manyclass.estimators.probabilities import CalibrationMixin
@@ -28,11 +28,11 @@ from manyclass.problem.solution import Weights
 from manyclass.problem.tree_scores import TreeScores
 from manyclass.solvers.weights.storage_choice import Choice, choose_weights
 from manyclass.training.options import Options
-from manyclass.training.select import DEFAULT, check_solver
-from manyclass.utils.advice import OF_SVC
+from manyclass.training.solver_choice import DEFAULT, check_solver
 from manyclass.utils.lazy import plugin
 from manyclass.utils.machine import effective_n_jobs
 from manyclass.utils.scikit_learn import explains, fit_context
+from manyclass.utils.suggestions import OF_SVC
 from manyclass.utils.types import (
     Array,
     ClassWeight,

@@ -26,10 +26,10 @@ from sklearn.utils.validation import (
 )
 
 from manyclass.problem.dataset import Dataset
-from manyclass.utils.advice import first_of, meant
-from manyclass.utils.given_rows import check_sparse, is_sparse, rows_as_given
+from manyclass.utils.input_rows import check_sparse, is_sparse, rows_as_given
 from manyclass.utils.labels import LabelError, labels_of
 from manyclass.utils.scikit_learn import explain_rows, named_rows
+from manyclass.utils.suggestions import first_of, meant
 from manyclass.utils.types import Array, ClassWeight, DType, Label, Rows, RowsLike, Settings
 
 # Attributes that the validation of the input sets.

@@ -31,8 +31,8 @@ from manyclass.io.dataset_checks import check_ascending, check_contents, class_n
 from manyclass.io.stored_rows import (
     MAX_SIZE,
     DenseRows,
-    RowSets,
     SparseRows,
+    StoredLabelSets,
     StoredRows,
     label_sets,
 )
@@ -166,7 +166,7 @@ def open_data(
             raise
         except ODDITIES as error:
             raise FORMAT.damaged(name, error) from None
-    if isinstance(rows.labels, RowSets) and not multilabel:
+    if isinstance(rows.labels, StoredLabelSets) and not multilabel:
         raise ValueError(
             f"{name}: rows have sets of labels, not one class each; train --multilabel and "
             "load_data(multilabel=True) read them"
@@ -254,8 +254,10 @@ def unpack(tensors: dict[str, Array], about: Settings) -> StoredRows:
         raise ValueError("n_features is no number of columns")
     if str(values.dtype) not in ("float32", "float64") or places.dtype != np.int32:
         raise ValueError("tensors of other types")
-    labels = RowSets(tensors["label_indptr"], places) if "label_indptr" in tensors else places
-    if isinstance(labels, RowSets) and labels.indptr.dtype != np.int64:
+    labels = (
+        StoredLabelSets(tensors["label_indptr"], places) if "label_indptr" in tensors else places
+    )
+    if isinstance(labels, StoredLabelSets) and labels.indptr.dtype != np.int64:
         raise ValueError("tensors of other types")
     if not 0 < len(labels) < MAX_SIZE:
         raise ValueError("tensors of other lengths")

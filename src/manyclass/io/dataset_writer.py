@@ -16,13 +16,13 @@ from numpy.typing import ArrayLike, NDArray
 
 from manyclass.io.atomic import naming, replacement
 from manyclass.io.dataset_file import FORMAT, pack
-from manyclass.io.stored_rows import RowSets, numbered
+from manyclass.io.stored_rows import StoredLabelSets, numbered
 from manyclass.io.svmlight_stream import SvmlightBlocks
 from manyclass.io.tables.base import Table
 from manyclass.io.tables.coded_labels import CodedLabels
 from manyclass.io.tables.open_table import open_table, table_of
 from manyclass.io.tensors import PART, TensorWriter
-from manyclass.utils.given_rows import check_sparse, rows_as_given
+from manyclass.utils.input_rows import check_sparse, rows_as_given
 from manyclass.utils.labels import finite_labels_of
 from manyclass.utils.progress import counted, reading
 from manyclass.utils.types import Array, CsrArray, DType, Rows
@@ -111,7 +111,7 @@ def save_data(
     if not len(targets):
         raise ValueError("X has no row")
     nnz = None if isinstance(rows, np.ndarray) else rows.nnz
-    labels: Array | RowSets
+    labels: Array | StoredLabelSets
     are_sets = [isinstance(row, set | frozenset) for row in targets.tolist()]
     if any(are_sets) and not all(are_sets):
         i = are_sets.index(False)
@@ -219,7 +219,7 @@ def _labels_of_rows(X: Rows, y: ArrayLike) -> Array:
 
 def _write(
     path: str | os.PathLike[str],
-    blocks: Iterable[tuple[Rows, Array | RowSets]],
+    blocks: Iterable[tuple[Rows, Array | StoredLabelSets]],
     classes: Array,
     shape: tuple[int, int],
     n_nonzero: int | None,
@@ -243,7 +243,7 @@ def _write(
             else:
                 _append_sparse(file, X, n_before)
                 n_before += X.nnz
-            if isinstance(labels, RowSets):
+            if isinstance(labels, StoredLabelSets):
                 file.append("label_indptr", n_labels_before + labels.indptr[1:])
                 file.append("labels", labels.places)
                 n_labels_before += len(labels.places)

@@ -20,7 +20,7 @@ MAX_NARROW = np.iinfo(np.int32).max
 
 
 @dataclass(frozen=True, slots=True)
-class RowSets:
+class StoredLabelSets:
     """The places of every row's labels in the classes.
 
     Parameters
@@ -37,17 +37,17 @@ class RowSets:
     def __len__(self) -> int:
         return len(self.indptr) - 1
 
-    def __getitem__(self, rows: slice) -> RowSets:
+    def __getitem__(self, rows: slice) -> StoredLabelSets:
         begin, end, _ = rows.indices(len(self))
         ends = self.indptr[begin : end + 1]
-        return RowSets(ends - ends[0], self.places[ends[0] : ends[-1]])
+        return StoredLabelSets(ends - ends[0], self.places[ends[0] : ends[-1]])
 
-    def take(self, rows: NDArray[np.int32]) -> RowSets:
+    def take(self, rows: NDArray[np.int32]) -> StoredLabelSets:
         """Return the sets of some rows, each as often as it is named."""
         lengths = np.diff(self.indptr)[rows]
         indptr = _ends(lengths)
         entries = np.arange(indptr[-1]) + np.repeat(self.indptr[rows] - indptr[:-1], lengths)
-        return RowSets(indptr, self.places[entries])
+        return StoredLabelSets(indptr, self.places[entries])
 
     def named(self, classes: Array) -> list[frozenset[Label]]:
         """Return the set of the labels of every row."""
@@ -55,18 +55,22 @@ class RowSets:
         return [frozenset(names[begin:end]) for begin, end in pairwise(self.indptr.tolist())]
 
 
-def sets_of(indptr: NDArray[np.int64], places: NDArray[np.int32], n_classes: int) -> RowSets:
+def canonical_label_sets(
+    indptr: NDArray[np.int64], places: NDArray[np.int32], n_classes: int
+) -> StoredLabelSets:
     """Return sets whose places have any order and may be there twice."""
     rows = np.repeat(np.arange(len(indptr) - 1), np.diff(indptr))
     keys = rows * n_classes + places
     if (keys[1:] > keys[:-1]).all():
-        return RowSets(indptr, places)
+        return StoredLabelSets(indptr, places)
     keys = np.unique(keys)
     rows, found = np.divmod(keys, n_classes)
-    return RowSets(_ends(np.bincount(rows, minlength=len(indptr) - 1)), found.astype(np.int32))
+    return StoredLabelSets(
+        _ends(np.bincount(rows, minlength=len(indptr) - 1)), found.astype(np.int32)
+    )
 
 
-def numbered(rows: Sequence[Collection[Label]]) -> tuple[RowSets, Array]:
+def numbered(rows: Sequence[Collection[Label]]) -> tuple[StoredLabelSets, Array]:
     """Return sets of labels as places in the classes, and these, ascending.
 
     Raises
@@ -78,19 +82,19 @@ def numbered(rows: Sequence[Collection[Label]]) -> tuple[RowSets, Array]:
     places = {label: place for place, label in enumerate(classes.tolist())}
     found = np.array([places[label] for row in rows for label in row], np.int32)
     indptr = _ends(np.fromiter(map(len, rows), np.int64, len(rows)))
-    return sets_of(indptr, found, len(classes)), classes
+    return canonical_label_sets(indptr, found, len(classes)), classes
 
 
-def single_sets(places: NDArray[np.int32]) -> RowSets:
+def single_sets(places: NDArray[np.int32]) -> StoredLabelSets:
     """Return sets of one label each."""
-    return RowSets(np.arange(len(places) + 1, dtype=np.int64), places)
+    return StoredLabelSets(np.arange(len(places) + 1, dtype=np.int64), places)
 
 
 def _ends(lengths: NDArray[np.int64]) -> NDArray[np.int64]:
     return np.concatenate([np.zeros(1, np.int64), lengths.cumsum()])
 
 
-StoredLabels: TypeAlias = "NDArray[np.int32] | RowSets"  # places in the classes
+StoredLabels: TypeAlias = "NDArray[np.int32] | StoredLabelSets"  # places in the classes
 
 
 class SparseRows(NamedTuple):
@@ -212,13 +216,13 @@ StoredRows: TypeAlias = SparseRows | DenseRows
 
 def places_of(rows: StoredRows) -> NDArray[np.int32]:
     """Return the place of every row's label in the classes, of rows with one each."""
-    assert not isinstance(rows.labels, RowSets)
+    assert not isinstance(rows.labels, StoredLabelSets)
     return rows.labels
 
 
 def label_sets(rows: StoredRows) -> list[frozenset[Label]]:
     """Return the set of every row's labels; of rows with one class each, sets of one."""
-    labels = rows.labels if isinstance(rows.labels, RowSets) else single_sets(rows.labels)
+    labels = rows.labels if isinstance(rows.labels, StoredLabelSets) else single_sets(rows.labels)
     return labels.named(rows.classes)
 
 

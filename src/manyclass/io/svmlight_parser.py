@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from manyclass import _core
-from manyclass.io.stored_rows import RowSets, sets_of
+from manyclass.io.stored_rows import StoredLabelSets, canonical_label_sets
 from manyclass.io.svmlight_pieces import CorruptInputError, Piece
 from manyclass.utils.labels import LabelError, labels_of_text, number_of
 from manyclass.utils.types import Array, Settings
@@ -225,12 +225,12 @@ class Labels:
             line = self._line_of(known[error.position or 0])
             raise LineError(self.name, line, f"the label {error.words}") from None
 
-    def decode_sets(self) -> tuple[RowSets, Array]:
+    def decode_sets(self) -> tuple[StoredLabelSets, Array]:
         """Return the sets of labels, by their codes, and the classes, ascending."""
         # Labels that are written differently may be equal: 1, +1 and 1.0.
         classes, inverse = np.unique(self.decode(), return_inverse=True)
         places = inverse.astype(np.int32)[np.array(self._entries, np.int32)]
-        return sets_of(np.array(self._ends, np.int64), places, len(classes)), classes
+        return canonical_label_sets(np.array(self._ends, np.int64), places, len(classes)), classes
 
     @contextmanager
     def first_error(self) -> Iterator[None]:

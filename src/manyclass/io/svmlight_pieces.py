@@ -15,7 +15,7 @@ from contextlib import closing
 from functools import partial
 from typing import IO, NamedTuple, TypeAlias
 
-from manyclass.io.foreign_files import LONGEST, kind_of
+from manyclass.io.file_signatures import LONGEST, kind_of
 from manyclass.utils.progress import Seen
 
 # Small enough for a core's cache, large enough that the work per chunk in Python vanishes.

@@ -21,7 +21,7 @@ from typing import IO, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from manyclass.io.stored_rows import RowSets
+from manyclass.io.stored_rows import StoredLabelSets
 from manyclass.io.svmlight import CsrBuilder
 from manyclass.io.svmlight_parser import (
     THREAD_NAME,
@@ -90,7 +90,7 @@ class SvmlightBlocks:
         The distinct labels, ascending: int64, float64 or text, as `load_svmlight` returns them.
     class_counts : ndarray of shape (n_classes,), int64
         How many examples each class has.
-    sets : RowSets or None
+    sets : StoredLabelSets or None
         With `multilabel`, the distinct sets of labels, places in `classes`; the codes of a block
         are then numbers of these sets. They are in memory.
     largest_block : int
@@ -159,7 +159,7 @@ class SvmlightBlocks:
         self.n_features = self._parser.n_features or survey.max_index + 1
         self.n_nonzero = survey.n_nonzero
         self.largest_block = survey.largest_block
-        self.sets: RowSets | None = None
+        self.sets: StoredLabelSets | None = None
         self._take_labels(survey, are_sets=multilabel)
 
     def __iter__(self) -> Generator[Block]:

@@ -16,7 +16,7 @@ from typing import IO, NamedTuple
 import numpy as np
 
 from manyclass.io.atomic import replacement, reserve
-from manyclass.io.foreign_files import LONGEST, kind_of
+from manyclass.io.file_signatures import LONGEST, kind_of
 from manyclass.utils.fingerprints import crc32
 from manyclass.utils.types import Array, DType, Settings
 from manyclass.version import __version__

@@ -52,9 +52,9 @@ from manyclass.model_selection.search import (
     search_paths,
     warn_of_equal_scores,
 )
-from manyclass.utils.advice import first_of
 from manyclass.utils.machine import effective_n_jobs
 from manyclass.utils.scikit_learn import fit_context
+from manyclass.utils.suggestions import first_of
 from manyclass.utils.types import Array, ClassWeight, RowsLike, Settings
 from manyclass.utils.user_warning import warn_user
 

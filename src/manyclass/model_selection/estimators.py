@@ -17,8 +17,8 @@ from manyclass.model_selection.cv_fit import CrossValidationMixin
 from manyclass.model_selection.folds import CV
 from manyclass.model_selection.scorers import Scoring
 from manyclass.problem.solution import Certificate, EpochRecord
-from manyclass.utils.advice import OF_LOGISTIC, OF_SVC
 from manyclass.utils.scikit_learn import explains
+from manyclass.utils.suggestions import OF_LOGISTIC, OF_SVC
 from manyclass.utils.types import (
     ClassWeight,
     CostScaling,

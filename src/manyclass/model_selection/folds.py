@@ -17,7 +17,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.metrics import log_loss
 from sklearn.model_selection import BaseCrossValidator
 
-from manyclass.estimators.fit import Training
+from manyclass.estimators.exact_fit import Training
 from manyclass.estimators.logistic import MultinomialLogisticRegression
 from manyclass.estimators.svc import MulticlassSVC
 from manyclass.model_selection.scorers import Classifier, Scorer

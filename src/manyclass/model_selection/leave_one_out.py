@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.extmath import row_norms
 
-from manyclass.estimators.fit import Training
+from manyclass.estimators.exact_fit import Training
 from manyclass.estimators.svc import MulticlassSVC
 from manyclass.estimators.validation import validated
 from manyclass.model_selection.folds import TrainingRows, fit

@@ -34,9 +34,9 @@ from manyclass.multilabel.label_sets import encoded
 from manyclass.multilabel.metrics import f1_scores
 from manyclass.multilabel.svc import MultilabelSVC
 from manyclass.problem.solution import Certificate
-from manyclass.utils.advice import OF_MULTILABEL
-from manyclass.utils.given_rows import check_sparse, rows_as_given
+from manyclass.utils.input_rows import check_sparse, rows_as_given
 from manyclass.utils.scikit_learn import explains, fit_context
+from manyclass.utils.suggestions import OF_MULTILABEL
 from manyclass.utils.types import (
     Array,
     CsrArray,

@@ -13,7 +13,7 @@ from sklearn.metrics import check_scoring, get_scorer_names
 from manyclass.estimators.costs import Costs, by_label, mean_cost
 from manyclass.estimators.logistic import MultinomialLogisticRegression
 from manyclass.estimators.svc import MulticlassSVC
-from manyclass.utils.advice import TOP_K, meant
+from manyclass.utils.suggestions import TOP_K, meant
 from manyclass.utils.types import Array, RowsLike
 
 COST = "cost"  # as scoring

@@ -10,7 +10,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike
 
-from manyclass.utils.given_rows import check_sparse, is_sparse
+from manyclass.utils.input_rows import check_sparse, is_sparse
 from manyclass.utils.labels import classes_of_sets, labels_of
 from manyclass.utils.types import Array, CsrArray, Label
 

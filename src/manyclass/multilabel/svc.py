@@ -23,16 +23,16 @@ from manyclass.multilabel.label_sets import (
     holds_sets_of_labels,
     is_dense,
 )
-from manyclass.multilabel.plain import plain_estimator
 from manyclass.multilabel.thresholds import thresholds_of
+from manyclass.multilabel.to_sklearn import as_one_vs_rest_classifier
 from manyclass.multilabel.training import Labelled, Trained, trained, wants_sparse
 from manyclass.multilabel.validation import checked_sets
 from manyclass.prediction.sparse_coefficients import SparseCoefficients
 from manyclass.problem.solution import Certificate, Status
 from manyclass.training.options import Options
-from manyclass.utils.advice import OF_MULTILABEL
 from manyclass.utils.machine import effective_n_jobs
 from manyclass.utils.scikit_learn import explains, fit_context
+from manyclass.utils.suggestions import OF_MULTILABEL
 from manyclass.utils.types import (
     Array,
     CsrArray,
@@ -302,7 +302,7 @@ class MultilabelSVC(LinearClassifier, BaseEstimator):
             If this model is not fitted.
         """
         check_is_fitted(self)
-        return plain_estimator(self)
+        return as_one_vs_rest_classifier(self)
 
     def _indicator(self, X: RowsLike) -> CsrArray:
         """Predict as a CSR array; scores are computed for some rows at a time."""

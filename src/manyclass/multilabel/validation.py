@@ -14,7 +14,7 @@ from manyclass.estimators.validation import check_scaling, check_size
 from manyclass.multilabel.label_sets import LabelSets, encoded
 from manyclass.multilabel.training import Labelled
 from manyclass.problem.dataset import Dataset
-from manyclass.utils.given_rows import check_sparse, rows_as_given
+from manyclass.utils.input_rows import check_sparse, rows_as_given
 from manyclass.utils.scikit_learn import named_rows
 from manyclass.utils.types import Array, Rows, RowsLike
 

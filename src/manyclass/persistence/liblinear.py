@@ -39,7 +39,7 @@ MAX_WEIGHTS = (1 << 31) - 1  # LIBLINEAR counts them by int
 
 
 def save_liblinear(
-    path: str | os.PathLike[str], model: Estimator, *, number_labels: bool = False
+    path: str | os.PathLike[str], model: Estimator, *, encode_labels: bool = False
 ) -> None:
     """Write a fitted model as a model file of LIBLINEAR, which its ``predict`` reads.
 
@@ -56,7 +56,7 @@ def save_liblinear(
         Where to; an existing file is replaced, when the new one is complete.
     model : MulticlassSVC, MultinomialLogisticRegression, StochasticClassifier, or one with CV
         Fitted.
-    number_labels : bool, default=False
+    encode_labels : bool, default=False
         Whether to write the classes as 0, 1, ..., their positions in ``classes_``: LIBLINEAR knows
         integers only.
 
@@ -85,12 +85,12 @@ def save_liblinear(
     ['solver_type MCSVM_CS', 'nr_class 3']
     [3]
     """
-    parts = liblinear_text(model, number_labels=number_labels)
+    parts = liblinear_text(model, encode_labels=encode_labels)
     with replacement(os.fspath(path)) as file:
         file.writelines(parts)
 
 
-def liblinear_text(model: Estimator, *, number_labels: bool = False) -> Iterator[bytes]:
+def liblinear_text(model: Estimator, *, encode_labels: bool = False) -> Iterator[bytes]:
     """Return the text of ``save_liblinear`` in parts; all but the weights is checked before.
 
     Raises
@@ -105,7 +105,7 @@ def liblinear_text(model: Estimator, *, number_labels: bool = False) -> Iterator
         hint = "; give its last step" if hasattr(model, "steps") else hint
         raise TypeError(f"save_liblinear takes a {kinds}, not {type(model).__name__}{hint}")
     check_is_fitted(model)
-    labels, has_bias = _labels(model.classes_, number_labels), bool(np.any(model.intercept_))
+    labels, has_bias = _labels(model.classes_, encode_labels), bool(np.any(model.intercept_))
     if (model.n_features_in_ + 1) * len(labels) > MAX_WEIGHTS:
         raise ValueError(
             f"{len(labels)} classes and {model.n_features_in_} features are more weights than the "
@@ -204,14 +204,14 @@ def _solver_type(model: Estimator) -> str:
     return SEPARATE[model.loss] if full_name(model.formulation) == "one_vs_rest" else JOINT
 
 
-def _labels(classes: Array, number_labels: bool) -> list[int]:
-    if number_labels:
+def _labels(classes: Array, encode_labels: bool) -> list[int]:
+    if encode_labels:
         return list(range(len(classes)))
     wrong = next((label for label in classes.tolist() if not _fits(label)), None)
     if wrong is not None:
         raise ValueError(
             f"LIBLINEAR's labels are integers of 32 bits, unlike the class {wrong!r}; use "
-            "number_labels=True to write positions of classes in their place"
+            "encode_labels=True to write positions of classes in their place"
         )
     return [int(label) for label in classes]
 

@@ -40,7 +40,7 @@ from sklearn import (
 from sklearn.base import BaseEstimator
 
 from manyclass.persistence.trusted_types import AROUND
-from manyclass.utils.given_rows import check_sparse
+from manyclass.utils.input_rows import check_sparse
 from manyclass.utils.types import Array, Settings
 
 METHODS = {"predict", "predict_proba", "decision_function"}

@@ -16,7 +16,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from manyclass.utils.core_class import core_class
-from manyclass.utils.given_rows import check_sparse
+from manyclass.utils.input_rows import check_sparse
 from manyclass.utils.machine import available_memory
 from manyclass.utils.types import Array, CsrArray, DType
 

@@ -22,7 +22,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from manyclass.utils.given_rows import check_sparse, is_sparse
+from manyclass.utils.input_rows import check_sparse, is_sparse
 from manyclass.utils.machine import available_memory
 from manyclass.utils.types import Array, CsrArray, DType, IntArray, Rows
 

@@ -24,7 +24,7 @@ from manyclass.reports.confusion import (
 )
 from manyclass.reports.coverage import TOP, Coverage, largest_leads, top_k_accuracy
 from manyclass.reports.tree_metrics import TreeMetrics
-from manyclass.utils.given_rows import is_sparse
+from manyclass.utils.input_rows import is_sparse
 from manyclass.utils.types import Array, Label, Numbers, Rows, Settings
 
 PAIRS = 20  # the most confused ones of a report

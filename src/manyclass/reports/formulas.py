@@ -73,7 +73,7 @@ def exact_objective(
     intercept: bool,
     costs: str | None = None,
     offsets: bool = False,
-    of_sets: bool = False,
+    multilabel: bool = False,
 ) -> Markup:
     """Return the problem of a MulticlassSVC or of logistic regression, as paragraphs.
 
@@ -86,7 +86,7 @@ def exact_objective(
     is_margin = machine != LOGISTIC
     power = LOSSES[loss].power if is_margin else 1
     term = _margin_loss(machine, power, costs) if is_margin else LOGISTIC_LOSS
-    term = _loss_of_sets(power) if of_sets else term
+    term = _multilabel_loss(power) if multilabel else term
     return _paragraphs(problem, term, is_margin, intercept, offsets)
 
 
@@ -100,7 +100,7 @@ def stochastic_objective(loss: str, *, intercept: bool, offsets: bool = False) -
     return _paragraphs(problem, term, is_margin, intercept, offsets)
 
 
-def _loss_of_sets(power: int) -> str:
+def _multilabel_loss(power: int) -> str:
     has, lacks = (f"∑<sub><i>c</i> {sign} <i>y</i></sub> " for sign in "∈∉")
     return f"{has}{_plus(f'1 − {RIVAL}', power)} + {lacks}{_plus(f'1 + {RIVAL}', power)}"
 

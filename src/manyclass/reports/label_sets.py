@@ -32,7 +32,7 @@ SCORES = (
 
 
 @dataclass(slots=True, eq=False)
-class SetScores:
+class MultilabelScores:
     """How well sets of labels are predicted.
 
     Attributes
@@ -113,7 +113,7 @@ class SetScores:
         return np.argsort(-self.support, kind="stable")
 
 
-def judge_sets(model: MultilabelSVC, X: ArrayLike, y: object) -> SetScores:
+def score_label_sets(model: MultilabelSVC, X: ArrayLike, y: object) -> MultilabelScores:
     """Evaluate a fitted model on rows with known sets; scores are computed for some at a time.
 
     Raises
@@ -127,7 +127,7 @@ def judge_sets(model: MultilabelSVC, X: ArrayLike, y: object) -> SetScores:
     if not n:
         raise ValueError("there is no row to judge the model by")
     support, predicted, hits = np.zeros((3, k), np.int64)
-    found = SetScores(model.classes_, model.thresholds_, support, predicted, hits, n)
+    found = MultilabelScores(model.classes_, model.thresholds_, support, predicted, hits, n)
     order = np.argsort(model.classes_)
     best = [b for b in BEST if b <= k]
     n_good = np.zeros(best[-1], np.int64)
@@ -142,7 +142,7 @@ def judge_sets(model: MultilabelSVC, X: ArrayLike, y: object) -> SetScores:
     return found
 
 
-def _count(found: SetScores, truth: CsrArray, predicted: CsrArray) -> None:
+def _count(found: MultilabelScores, truth: CsrArray, predicted: CsrArray) -> None:
     k = truth.shape[1]
     both = sp.csr_array(truth.multiply(predicted))
     both.eliminate_zeros()
@@ -165,7 +165,7 @@ def _ratio(a: NDArray[np.int64], b: NDArray[np.int64]) -> NDArray[np.float64]:
     return np.divide(a, b, out=np.zeros(len(a)), where=b > 0)
 
 
-def labels_section(found: SetScores) -> Section:
+def labels_section(found: MultilabelScores) -> Section:
     """Return the scores of the labels as a section of a report."""
     order = np.argsort(-found.support, kind="stable")[:LARGEST]
     titles = ["label", "precision", "recall", "F1", "support", "predicted", "threshold"]

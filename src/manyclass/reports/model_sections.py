@@ -104,7 +104,7 @@ def trained_section(about: About) -> Section:
         machine = LOGISTIC if kind == "logistic" else named(kind)
         has_costs = getattr(model, "costs", None) is not None
         costs = model.cost_scaling if has_costs else None
-        given["of_sets"] = isinstance(model, MultilabelSVC)
+        given["multilabel"] = isinstance(model, MultilabelSVC)
         formula = formulas.exact_objective(machine, model.loss, costs=costs, **given)
         if kind != "logistic":
             name = f"{name}, {_loss(model.loss)}"

@@ -24,7 +24,7 @@ from manyclass.problem.taxonomy import Taxonomy
 from manyclass.reports import evaluation_sections, model_sections
 from manyclass.reports.evaluation import Evaluation, evaluate
 from manyclass.reports.html import Markup, document, element, facts, paragraph, percent
-from manyclass.reports.label_sets import SetScores, judge_sets, labels_section
+from manyclass.reports.label_sets import MultilabelScores, labels_section, score_label_sets
 from manyclass.utils.scikit_learn import without_passthrough
 from manyclass.utils.types import Array
 
@@ -153,7 +153,7 @@ def report_page(
             raise ValueError("taxonomy= is for models whose rows have one class")
         if X is not None and y is not None:
             rows = model[:-1].transform(X) if isinstance(model, Pipeline) else X
-            sets = judge_sets(classifier, rows, y)
+            sets = score_label_sets(classifier, rows, y)
             parts.append(labels_section(sets))
     elif X is not None and y is not None:
         found = evaluate(model, X, cast("ArrayLike", y), taxonomy=taxonomy)
@@ -216,11 +216,11 @@ def _number(value: float | None) -> str | None:
     return None if value is None else f"{value:.3f}"
 
 
-def _judged(found: Evaluation | SetScores | None) -> list[tuple[str, str | None]]:
+def _judged(found: Evaluation | MultilabelScores | None) -> list[tuple[str, str | None]]:
     """Return the scores of a page's head."""
     if found is None:
         return []
-    if isinstance(found, SetScores):
+    if isinstance(found, MultilabelScores):
         scores = found.scores()
         shares = [(name, percent(scores[key], 2)) for key, name in OF_SETS.items()]
         return [*shares, ("rows judged", f"{found.n_rows:,}")]
@@ -236,7 +236,10 @@ def _judged(found: Evaluation | SetScores | None) -> list[tuple[str, str | None]
 
 
 def _header(
-    about: model_sections.About, found: Evaluation | SetScores | None, title: str, origin: str
+    about: model_sections.About,
+    found: Evaluation | MultilabelScores | None,
+    title: str,
+    origin: str,
 ) -> Markup:
     model, proof = about.model, about.proof
     history = getattr(model, "history_", None)

@@ -31,7 +31,7 @@ from manyclass.problem.zero_objective import losses_at_zero
 from manyclass.solvers.stopping import StoppingRule
 from manyclass.solvers.weights.dense import classes_in_group
 from manyclass.solvers.weights.storage_choice import groups_in_part
-from manyclass.training.loop import Interrupted, Make, solve
+from manyclass.training.epoch_loop import Interrupted, Make, solve
 from manyclass.utils.machine import available_memory
 from manyclass.utils.types import CsrArray
 

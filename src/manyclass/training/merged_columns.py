@@ -20,9 +20,9 @@ from manyclass.problem.problem import Problem
 from manyclass.problem.solution import Certificate, Progress, Solution, Start, Status, Weights
 from manyclass.solvers.logistic.certificate import certify, certify_weights
 from manyclass.solvers.logistic.engine import LogisticEngine
-from manyclass.training.loop import Interrupted
+from manyclass.training.epoch_loop import Interrupted
 from manyclass.training.options import Options
-from manyclass.training.select import make_solver
+from manyclass.training.solver_choice import make_solver
 
 OnEpoch: TypeAlias = Callable[[Progress], bool]
 Trained: TypeAlias = Callable[[Problem, Options, "Start | None", OnEpoch], Solution]

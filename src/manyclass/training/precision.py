@@ -32,9 +32,9 @@ from manyclass.solvers.logistic.certificate import certify_weights
 from manyclass.solvers.logistic.engine import LogisticEngine
 from manyclass.solvers.stopping import TIGHTENED, GapRule, StoppingRule
 from manyclass.solvers.weights.storage_choice import dense_bytes
-from manyclass.training.loop import Interrupted, Make, solve
+from manyclass.training.epoch_loop import Interrupted, Make, solve
 from manyclass.training.options import Options
-from manyclass.training.select import DEFAULT
+from manyclass.training.solver_choice import DEFAULT
 from manyclass.utils.machine import available_memory
 from manyclass.utils.types import Array
 

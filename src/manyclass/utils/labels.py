@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, NoReturn
 
 import numpy as np
 
-from manyclass.utils.given_rows import only_column
+from manyclass.utils.input_rows import only_column
 from manyclass.utils.kinds import (
     BOOLEAN,
     COLLECTION,

@@ -10,8 +10,8 @@ from sklearn.base import BaseEstimator, _fit_context
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_array, check_X_y, validate_data
 
-from manyclass.utils.advice import EXAMPLES, meant
-from manyclass.utils.given_rows import frame_of_vectors
+from manyclass.utils.input_rows import frame_of_vectors
+from manyclass.utils.suggestions import EXAMPLES, meant
 from manyclass.utils.types import Array, Rows
 
 NONE = "no_validation"  # scikit-learn's word for targets that are not given

@@ -9,7 +9,7 @@ import pytest
 import scipy.sparse as sp
 
 from manyclass import MultinomialLogisticRegression, load_model, save_data, save_model
-from manyclass.distributed import load_share
+from manyclass.distributed import load_partition
 from manyclass.distributed.communicator import Serial
 from manyclass.distributed.consensus import OtherRankError
 from tests.helpers.parts import DATA, WEIGHTS, WIDE, D, N, X, Y, check_certificate, ends
@@ -251,7 +251,7 @@ def test_shares_of_a_file_are_all_of_its_rows(size, converted, tmp_path):
             for i, (name, part) in enumerate(zip(names, parts, strict=True))
         )
         (tmp_path / "data").write_text("".join(lines))
-    shares = on_ranks(size, lambda rank: load_share(rank, tmp_path / "data", 900))
+    shares = on_ranks(size, lambda rank: load_partition(rank, tmp_path / "data", 900))
     assert all(list(classes) == list(np.unique(names)) for _, _, classes in shares)
     np.testing.assert_array_equal(np.concatenate([y for _, y, _ in shares]), names)
     whole = sp.vstack([X for X, _, _ in shares]).toarray()

@@ -14,7 +14,7 @@ from manyclass.solvers.logistic.engine import PrimalEngine
 from manyclass.solvers.logistic.newton import NewtonLogistic
 from manyclass.solvers.logistic.row_sums import LogisticRows, OnePart
 from manyclass.solvers.stopping import GapRule
-from manyclass.training.loop import solve
+from manyclass.training.epoch_loop import solve
 from tests.helpers.logistic import gradient, optimum, primal, random_logistic
 
 PROBLEM = random_logistic(5, shape=(90, 6, 4))

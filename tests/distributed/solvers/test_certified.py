@@ -11,8 +11,8 @@ import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from manyclass.distributed.backend import distributed_solver
 from manyclass.distributed.communicator import Serial
+from manyclass.distributed.ranks_backend import distributed_solver
 from manyclass.distributed.solvers.crammer_singer import DistributedCrammerSinger
 from manyclass.distributed.solvers.one_vs_rest import DistributedOneVsRest
 from manyclass.distributed.solvers.sum_to_zero import DistributedSumToZero
@@ -22,7 +22,7 @@ from manyclass.problem.formulations import FORMULATIONS
 from manyclass.problem.solution import Status
 from manyclass.solvers.sequential_dual import SequentialDual
 from manyclass.solvers.stopping import RULES
-from manyclass.training.loop import Interrupted, solve
+from manyclass.training.epoch_loop import Interrupted, solve
 from manyclass.training.options import Options
 from tests.helpers.catalog import five_points, make_problem, random_problem, text_problem, train
 from tests.helpers.ranks import on_ranks

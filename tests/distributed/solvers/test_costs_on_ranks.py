@@ -9,13 +9,13 @@ import numpy as np
 import pytest
 
 from manyclass import _core
-from manyclass.distributed.backend import check_formulation, distributed_solver
+from manyclass.distributed.ranks_backend import check_formulation, distributed_solver
 from manyclass.problem import objective
 from manyclass.problem.base_scores import BaseScores
 from manyclass.problem.problem import core_problem
 from manyclass.problem.solution import Status
 from manyclass.solvers.stopping import RULES
-from manyclass.training.loop import solve
+from manyclass.training.epoch_loop import solve
 from manyclass.training.options import Options
 from tests.helpers.cases import each
 from tests.helpers.catalog import make_problem, random_problem, text_problem, train

@@ -12,7 +12,7 @@ from manyclass.distributed.solvers.crammer_singer import DistributedCrammerSinge
 from manyclass.problem import objective
 from manyclass.problem.solution import Start, Status
 from manyclass.solvers.stopping import RULES
-from manyclass.training.loop import solve
+from manyclass.training.epoch_loop import solve
 from tests.helpers.cases import each
 from tests.helpers.catalog import make_problem, random_problem
 from tests.helpers.ranks import on_ranks

@@ -30,8 +30,8 @@ ENDLESS = ("--tol", "1e-300", "--max-iter", "1000000", "--checkpoint-minutes", "
 SLOW = """
 import sys, time
 from manyclass import cli
-from manyclass.training import loop as training_loop
-training_loop.has_stalled = lambda *_: time.sleep(0.02)
+from manyclass.training import epoch_loop
+epoch_loop.has_stalled = lambda *_: time.sleep(0.02)
 sys.exit(cli.main())
 """
 

@@ -11,7 +11,7 @@ import pytest
 from manyclass.distributed.solvers.sum_to_zero import DistributedSumToZero
 from manyclass.problem import objective
 from manyclass.solvers.stopping import RULES
-from manyclass.training.loop import solve
+from manyclass.training.epoch_loop import solve
 from tests.helpers.cases import each
 from tests.helpers.catalog import make_problem, random_problem, text_problem, train
 from tests.helpers.ranks import on_ranks

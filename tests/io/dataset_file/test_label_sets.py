@@ -7,7 +7,7 @@ import pytest
 import scipy.sparse as sp
 
 from manyclass import load_data, load_svmlight, save_data
-from manyclass.io.stored_rows import RowSets, sets_of
+from manyclass.io.stored_rows import StoredLabelSets, canonical_label_sets
 from manyclass.io.svmlight_stream import SvmlightBlocks
 from tests.helpers.mapped_files import converted, mapped
 from tests.io.dataset_file.test_hostile_files import rewritten
@@ -102,11 +102,11 @@ def test_hostile_files_are_refused(path, tensors):
 
 
 def test_parts_of_sets():
-    sets = sets_of(np.array([0, 3, 3, 4, 5]), np.array([2, 0, 2, 1, 3], INT32), 4)
+    sets = canonical_label_sets(np.array([0, 3, 3, 4, 5]), np.array([2, 0, 2, 1, 3], INT32), 4)
     names = np.array(["a", "b", "c", "d"])
     assert sets[1:3].named(names) == [set(), {"b"}]
     assert sets[1:3].indptr.tolist() == [0, 0, 1]
     taken = sets.take(np.array([3, 0, 1, 0], INT32))
     assert taken.named(names) == [{"d"}, {"a", "c"}, set(), {"a", "c"}]
     assert sets.take(np.empty(0, INT32)).named(names) == []
-    assert isinstance(taken, RowSets)
+    assert isinstance(taken, StoredLabelSets)

@@ -102,7 +102,7 @@ def check_converted(args: argparse.Namespace) -> None:
         )
 
 
-def is_of_sets(model: object) -> TypeGuard[MultilabelSVC]:
+def is_multilabel(model: object) -> TypeGuard[MultilabelSVC]:
     """Whether the rows of a model have sets of labels."""
     from manyclass.multilabel.svc import MultilabelSVC
 
@@ -134,7 +134,7 @@ def load_for(
             "one that is not wrapped; predict in Python, with load_model"
         )
     classifier: Estimator = classifier_of(model)
-    if is_of_sets(classifier) and not may_be_multilabel:
+    if is_multilabel(classifier) and not may_be_multilabel:
         raise UsageError(
             f"{args.model}: is a model of sets of labels, of which manyclass {args.command} does "
             "not know; predict in Python, with load_model"

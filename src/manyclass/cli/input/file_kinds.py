@@ -71,12 +71,12 @@ def labels_of(classes: Iterable[object]) -> FileKind:
     )
 
 
-def sets_of(names: Iterable[str]) -> FileKind:
+def label_sets_of(names: Iterable[str]) -> FileKind:
     """Return the kind of files that predictions of sets of these labels are."""
-    return FileKind("file of predicted sets", partial(_has_sets, {n.encode() for n in names}))
+    return FileKind("file of predicted sets", partial(_has_label_sets, {n.encode() for n in names}))
 
 
-def _has_sets(names: set[bytes], path: Path) -> bool:
+def _has_label_sets(names: set[bytes], path: Path) -> bool:
     with path.open("rb") as file:
         lines = iter(partial(file.readline, LONGEST_LINE), b"")
         return all(

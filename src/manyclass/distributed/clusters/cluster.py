@@ -22,7 +22,7 @@ from manyclass.distributed.rows.admm import LOG_LOSS, consensus_options
 from manyclass.distributed.rows.averaged_newton import AveragedNewton
 from manyclass.distributed.rows.data import common_of, dataset_of, facts_of_parts
 from manyclass.distributed.rows.svm import SvmOnRows
-from manyclass.estimators.fit import Given, Training
+from manyclass.estimators.exact_fit import Given, Training
 from manyclass.estimators.logistic import MultinomialLogisticRegression
 from manyclass.estimators.svc import MulticlassSVC
 from manyclass.problem.problem import Problem
@@ -33,9 +33,9 @@ from manyclass.solvers.logistic.row_sums import Given as Arguments
 from manyclass.solvers.logistic.row_sums import Question
 from manyclass.solvers.weights.storage_choice import Choice
 from manyclass.training.checkpoints import Checkpoints
-from manyclass.training.loop import Solver
+from manyclass.training.epoch_loop import Solver
 from manyclass.training.options import Options
-from manyclass.training.run import OneProcess
+from manyclass.training.train import OneProcess
 from manyclass.utils.types import Array, Settings
 
 # Arrays of more bytes are put where the workers find them; the last few of them stay there.

@@ -13,8 +13,8 @@ from sklearn.utils.validation import check_is_fitted
 from manyclass.estimators.logistic import MultinomialLogisticRegression
 from manyclass.estimators.parameters.documented import documented
 from manyclass.estimators.svc import MulticlassSVC
-from manyclass.utils.advice import OF_LOGISTIC, OF_SVC
 from manyclass.utils.scikit_learn import explains
+from manyclass.utils.suggestions import OF_LOGISTIC, OF_SVC
 from manyclass.utils.types import (
     Array,
     ClassWeight,

@@ -67,7 +67,7 @@ from manyclass.solvers.weights.dense import (
     subtract_means,
 )
 from manyclass.training.options import Options
-from manyclass.training.select import DEFAULT
+from manyclass.training.solver_choice import DEFAULT
 from manyclass.utils.machine import effective_n_jobs
 from manyclass.utils.types import Array
 

@@ -19,7 +19,6 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike
 
-from manyclass.distributed.backend import Ranks, RanksCheckpoints
 from manyclass.distributed.communicator import Communicator, as_communicator
 from manyclass.distributed.consensus import (
     abort_others,
@@ -28,12 +27,13 @@ from manyclass.distributed.consensus import (
     facts_of_rank,
     of_first,
 )
+from manyclass.distributed.ranks_backend import Ranks, RanksCheckpoints
 from manyclass.distributed.rows.admm import LOG_LOSS, consensus_options
 from manyclass.distributed.rows.data import facts_of_parts, part_of, weights_of
 from manyclass.distributed.rows.parts import RanksParts
 from manyclass.distributed.rows.svm import SvmOnRows
 from manyclass.distributed.rows.svm_rows import SvmRows
-from manyclass.estimators.fit import Given, Training
+from manyclass.estimators.exact_fit import Given, Training
 from manyclass.estimators.logistic import MultinomialLogisticRegression
 from manyclass.estimators.svc import MulticlassSVC
 from manyclass.estimators.validation import check_size, validated
@@ -43,7 +43,7 @@ from manyclass.solvers.logistic.engine import PrimalEngine
 from manyclass.solvers.logistic.newton import NewtonLogistic
 from manyclass.solvers.logistic.row_sums import LogisticRows
 from manyclass.solvers.weights.storage_choice import Choice
-from manyclass.training.loop import Solver
+from manyclass.training.epoch_loop import Solver
 from manyclass.training.options import Options
 from manyclass.utils.fingerprints import Facts, fingerprint
 from manyclass.utils.types import Array, Rows, Settings

@@ -1,4 +1,4 @@
-"""What is said of a parameter: allowed values, documentation, scope, option of the command line."""
+"""Descriptions of parameters: allowed values, documentation, scope, option of the command line."""
 
 from __future__ import annotations
 

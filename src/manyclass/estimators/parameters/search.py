@@ -28,7 +28,7 @@ SEARCH: Mapping[str, Parameter] = {
         (tuple, list),
         "(float, float)",
         'With ``Cs="path"``: C_min and C_max.',
-        option=Option("of C, with --path (default 0.01 100)", ("--range",)),
+        option=Option("of C, with --path (default 0.01 100)", ("--C-range",)),
     ),
     "epsilon": Parameter(
         (positive(),),

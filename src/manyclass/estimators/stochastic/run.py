@@ -20,7 +20,7 @@ from manyclass.problem.dataset import MAX_INDEX, Dataset
 from manyclass.problem.solution import Weights
 from manyclass.solvers.sgd import Stochastic, StochasticRecord
 from manyclass.solvers.weights.storage_choice import Shape
-from manyclass.utils.given_rows import FLOATS
+from manyclass.utils.input_rows import FLOATS
 from manyclass.utils.types import Array, DType, Rows, Settings
 
 # Value of the appended feature where rows are sparse. Their length is often one: a feature of 1

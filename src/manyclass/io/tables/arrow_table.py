@@ -21,7 +21,7 @@ from manyclass.io.tables.base import (
 )
 from manyclass.io.tables.coded_labels import CodedLabels
 from manyclass.io.tables.csv_file import CsvFile
-from manyclass.utils.advice import first_of
+from manyclass.utils.suggestions import first_of
 from manyclass.utils.types import Array, DType
 
 if TYPE_CHECKING:

@@ -14,8 +14,8 @@ import numpy as np
 
 from manyclass.io.tables.coded_labels import CodedLabels
 from manyclass.io.tensors import one_line
-from manyclass.utils.advice import first_of, meant
 from manyclass.utils.labels import LabelError, finite_labels_of
+from manyclass.utils.suggestions import first_of, meant
 from manyclass.utils.types import Array
 
 if TYPE_CHECKING:

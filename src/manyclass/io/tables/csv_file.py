@@ -8,7 +8,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING
 
-from manyclass.io.foreign_files import LONGEST, kind_of
+from manyclass.io.file_signatures import LONGEST, kind_of
 from manyclass.io.tables.base import is_number
 from manyclass.io.tables.csv_lines import BadLineError, check_lines
 from manyclass.io.tables.csv_stream import CsvStream, text_suffix

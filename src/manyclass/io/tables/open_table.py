@@ -18,7 +18,7 @@ from manyclass.io.tables.arrow_table import ArrowTable, Batches, index_columns
 from manyclass.io.tables.base import Table, pyarrow_for, readable, without
 from manyclass.io.tables.csv_file import DELIMITER, CsvFile
 from manyclass.io.tables.csv_stream import source, text_suffix
-from manyclass.utils.given_rows import is_pandas
+from manyclass.utils.input_rows import is_pandas
 from manyclass.utils.types import Array, DType
 
 if TYPE_CHECKING:

@@ -29,7 +29,7 @@ from manyclass import _core
 from manyclass.problem.dataset import exceeds_memory
 from manyclass.problem.problem import Problem, core_problem
 from manyclass.utils.core_class import core_class
-from manyclass.utils.given_rows import is_sparse
+from manyclass.utils.input_rows import is_sparse
 from manyclass.utils.types import Array
 
 SCORES_AT_A_TIME = 1 << 20

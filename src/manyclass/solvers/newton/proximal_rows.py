@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 
 from manyclass.problem.objective import slacks_of
 from manyclass.problem.problem import Problem
-from manyclass.utils.given_rows import is_sparse
+from manyclass.utils.input_rows import is_sparse
 from manyclass.utils.types import Array
 
 NUMBERS_AT_A_TIME = 1 << 21

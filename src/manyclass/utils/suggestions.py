@@ -1,4 +1,4 @@
-"""Advice on names that users of other programs write, and on misspelt ones."""
+"""Suggestions for parameters of other libraries, and for misspelt names."""
 
 from __future__ import annotations
 

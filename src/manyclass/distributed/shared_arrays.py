@@ -24,7 +24,7 @@ PIECE = 1 << 22
 ALIGNMENT = 64
 
 
-class CommonFile:
+class SharedArrays:
     """Arrays of given lengths, zeros at first, one copy on each machine.
 
     Every rank calls the same methods in the same order. Mapped arrays outlive the file object.

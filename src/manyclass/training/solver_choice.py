@@ -17,7 +17,7 @@ from manyclass.solvers.logistic.multinomial import MultinomialLogistic
 from manyclass.solvers.one_vs_rest import OneVsRest
 from manyclass.solvers.sequential_dual import SequentialDual
 from manyclass.solvers.weights.storage_choice import dense_bytes
-from manyclass.training.loop import Solver
+from manyclass.training.epoch_loop import Solver
 from manyclass.training.options import Options
 from manyclass.utils.machine import available_memory
 

@@ -1,4 +1,4 @@
-"""Identity of a training problem, by which a checkpoint or another process is recognised."""
+"""Fingerprint of a training problem, by which a checkpoint or another process knows it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Training whose classes are spread over ranks: solver of each formulation, parts, checkpoints."""
+"""Backend of training whose classes are spread over ranks: solvers, parts, checkpoints."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from manyclass.problem.solution import Progress, Start
 from manyclass.solvers.weights.dense import classes_in_group
 from manyclass.solvers.weights.storage_choice import groups_in_part
 from manyclass.training.checkpoints import Checkpoints
-from manyclass.training.loop import Solver
+from manyclass.training.epoch_loop import Solver
 from manyclass.training.options import Options
 from manyclass.utils.fingerprints import Facts
 

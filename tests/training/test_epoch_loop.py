@@ -6,14 +6,14 @@ import numpy as np
 
 from manyclass.problem.solution import Certificate, EpochRecord, Start, Status
 from manyclass.solvers.stopping import Found, GapRule
-from manyclass.training import loop as training_loop
-from manyclass.training.loop import has_stalled, solve
+from manyclass.training import epoch_loop
+from manyclass.training.epoch_loop import has_stalled, solve
 from tests.helpers.catalog import random_problem
 
 
 def test_stalling_needs_patience_and_no_progress():
     flat, falling = [1.0] * 200, [0.9**i for i in range(200)]
-    assert not has_stalled(flat[: training_loop.PATIENCE], flat[: training_loop.PATIENCE], 1e-16)
+    assert not has_stalled(flat[: epoch_loop.PATIENCE], flat[: epoch_loop.PATIENCE], 1e-16)
     assert has_stalled(flat, flat, 1e-16)
     assert not has_stalled(flat, falling, 1e-16)
     assert not has_stalled(list(range(200)), flat, 1e-16)

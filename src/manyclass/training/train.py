@@ -16,11 +16,11 @@ import numpy as np
 from manyclass.problem.problem import Problem
 from manyclass.problem.solution import Progress, Solution, Start, Status
 from manyclass.training.class_chunks import Columns, CsrColumns, classes_in_chunk, solve_in_chunks
-from manyclass.training.loop import Interrupted, Solver, solve
+from manyclass.training.epoch_loop import Interrupted, Solver, solve
 from manyclass.training.merged_columns import train_merged
 from manyclass.training.options import Hook, Options
 from manyclass.training.precision import continue_in_double, leaves_early, may_continue
-from manyclass.training.select import make_solver
+from manyclass.training.solver_choice import make_solver
 
 
 class Backend(Protocol):

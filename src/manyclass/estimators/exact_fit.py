@@ -32,11 +32,11 @@ from manyclass.problem.problem import Problem
 from manyclass.problem.solution import Certificate, EpochRecord, Solution, Start, Status, Weights
 from manyclass.solvers.weights.storage_choice import Choice
 from manyclass.training.checkpoints import Checkpoints
-from manyclass.training.identity import facts_of_problem
-from manyclass.training.loop import Interrupted
+from manyclass.training.epoch_loop import Interrupted
 from manyclass.training.options import Hook, Options, Shown
-from manyclass.training.run import Backend, train
-from manyclass.training.select import DEFAULT
+from manyclass.training.problem_fingerprint import facts_of_problem
+from manyclass.training.solver_choice import DEFAULT
+from manyclass.training.train import Backend, train
 from manyclass.training.warm_start import WarmStart
 from manyclass.utils.fingerprints import Facts
 from manyclass.utils.progress import progress

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from manyclass.solvers.stopping import GapRule
-from manyclass.training.loop import solve
+from manyclass.training.epoch_loop import solve
 from manyclass.training.options import Options
-from manyclass.training.select import make_solver
+from manyclass.training.solver_choice import make_solver
 from tests.helpers.catalog import text_problem
 
 

@@ -28,7 +28,7 @@ class Fitted(Protocol):
     _coefficients: Coefficients
 
 
-def plain_estimator(model: Fitted) -> OneVsRestClassifier:
+def as_one_vs_rest_classifier(model: Fitted) -> OneVsRestClassifier:
     """Return a fitted OneVsRestClassifier of LinearSVC with the weights of a model.
 
     It predicts where a score is above 0, so the intercepts are less the thresholds.

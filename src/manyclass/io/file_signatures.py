@@ -32,7 +32,7 @@ def kind_of(start: bytes) -> str | None:
 
     Examples
     --------
-    >>> from manyclass.io.foreign_files import kind_of
+    >>> from manyclass.io.file_signatures import kind_of
     >>> kind_of(b"PAR1\x15\x04")
     'a Parquet file'
     """
