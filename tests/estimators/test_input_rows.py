@@ -293,3 +293,11 @@ def test_masked_entries_are_missing():
 def test_score_takes_labels_that_fit_takes():
     y = np.array([0, 1, 2, 1], object)
     assert MulticlassSVC(C=10).fit(np.eye(4), y).score(np.eye(4), y) == 1
+
+
+def test_the_index_of_a_table_is_no_feature():
+    frame = pd.DataFrame(np.eye(4), columns=list("abcd"), index=[3, 5, 7, 9])
+    table = pa.Table.from_pandas(frame)
+    model = MulticlassSVC().fit(table, [0, 1, 2, 3])
+    assert model.feature_names_in_.tolist() == list("abcd")
+    np.testing.assert_array_equal(model.predict(table), model.predict(frame))

@@ -68,12 +68,11 @@ def pieces(
     for magic, opener in _OPENERS.items():
         if start.startswith(magic):
             with opener(file) as stream:
+                _refuse_foreign(stream.peek(LONGEST)[:LONGEST])  # type: ignore[union-attr]  # they have it
                 share = partial(_share, file, size) if size else _unknown_share
                 yield from _stream_pieces(stream, n_bytes, share)
             return
-    kind = kind_of(start)
-    if kind:
-        raise CorruptInputError(f"the file is {kind}", "give a file in svmlight format, as text")
+    _refuse_foreign(start)
     begin = len(_BOM) if start.startswith(_BOM) else 0
     if not size:  # a pipe, a device
         yield from _stream_pieces(file, n_bytes, _unknown_share)
@@ -83,6 +82,13 @@ def pieces(
     else:
         file.seek(begin)
         yield from _file_pieces(file, n_bytes, partial(_share, file, size))
+
+
+def _refuse_foreign(start: bytes) -> None:
+    """Refuse text, as it is or decompressed, that begins as a file of another program."""
+    kind = kind_of(start)
+    if kind:
+        raise CorruptInputError(f"the file is {kind}", "give a file in svmlight format, as text")
 
 
 def seen(parts: Generator[Piece], see: Seen) -> Generator[Piece]:

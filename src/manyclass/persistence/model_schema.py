@@ -233,6 +233,8 @@ def _classes(tensors: dict[str, Array], model: Settings, kind: ModelKind) -> Arr
         classes = tensors["classes"]
         if classes.ndim != 1 or classes.dtype.kind not in "iufb":
             raise ValueError(f"classes of type {classes.dtype}, shape {classes.shape}")
+        if classes.dtype.kind == "b" and classes.view(np.uint8).max(initial=0) > 1:
+            raise ValueError("booleans that are neither 0 nor 1")
         if not kind.is_multilabel:
             check_ascending(classes)
     else:

@@ -137,6 +137,7 @@ def rows_as_given(X: object) -> tuple[object, list[type]]:
             raise ValueError("X has masked entries, which are missing; fill them: X.filled(...)")
         X = X.data
     if not isinstance(X, np.ndarray):
+        X = _without_index(X)
         if _is_tensor(X) and not _is_frame(X):
             X = _array_of_tensor(X)
         column = only_column(X)
@@ -146,6 +147,14 @@ def rows_as_given(X: object) -> tuple[object, list[type]]:
     check_numbers(X)
     kind = X.dtype if isinstance(X, np.ndarray) else _natural_type(X)
     return X, FLOATS[::-1] if kind.name in SHORT else FLOATS
+
+
+def _without_index(X: object) -> object:
+    """Return a table of pyarrow without the index of the data frame that it was made of."""
+    about = getattr(getattr(X, "schema", None), "pandas_metadata", None) or {}
+    index = [name for name in about.get("index_columns", ()) if isinstance(name, str)]
+    known = set(index) & set(getattr(X, "column_names", ()))
+    return X.drop_columns(sorted(known)) if known and hasattr(X, "drop_columns") else X
 
 
 def frame_of_vectors(X: object, rows: object) -> Frame | None:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import gzip
 import os
 
 import numpy as np
 import pytest
 
-from manyclass import load_data, save_data
+from manyclass import load_data, load_svmlight, save_data
 from manyclass.io.tables.open_table import open_table, table_kind
 
 pa = pytest.importorskip("pyarrow")
@@ -170,6 +171,9 @@ def test_arff_is_named(tmp_path, start):
     (tmp_path / "t.arff").write_text(start + "@attribute a numeric\n@data\n1,u\n")
     with pytest.raises(ValueError, match=r"is an ARFF file, of Weka .convert it to CSV or Parquet"):
         saved(tmp_path, tmp_path / "t.arff", label="y")
+    (tmp_path / "t.gz").write_bytes(gzip.compress((tmp_path / "t.arff").read_bytes()))
+    with pytest.raises(ValueError, match="the file is an ARFF file"):
+        load_svmlight(tmp_path / "t.gz")
 
 
 def damaged_headers():
