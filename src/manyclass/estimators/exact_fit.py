@@ -337,7 +337,7 @@ class Training:
         if "coef_" in state:
             state["_coefficients"] = state.pop("coef_")
         if model.warm_start or not self.is_final:
-            self.ended = WarmStart.of(given.problem, solution.start, given.classes)
+            self.ended = WarmStart.from_problem(given.problem, solution.start, given.classes)
         if model.warm_start:
             state["_warm_start"] = self.ended
         elif self.ended is not None:
@@ -395,7 +395,7 @@ class Training:
         """Keep where Ctrl-C ended training for the next fit, if that is to continue."""
         self.model.__dict__.pop("_warm_start", None)
         if self.model.warm_start:
-            self.model._warm_start = WarmStart.of(given.problem, start, given.classes)
+            self.model._warm_start = WarmStart.from_problem(given.problem, start, given.classes)
 
 
 def _is_lack_of_memory(error: MemoryError | RuntimeError) -> bool:
