@@ -20,9 +20,9 @@ from manyclass.distributed.clusters.cluster import ClusterTraining
 from manyclass.distributed.clusters.dask_parts import DaskParts
 from manyclass.distributed.clusters.estimator import (
     ClusterLogisticRegression,
+    ClusterMixin,
     ClusterSVC,
     Collection,
-    OnCluster,
     hits,
     outputs,
 )
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 __all__ = ["DaskMulticlassSVC", "DaskMultinomialLogisticRegression"]
 
 
-class OnDask(OnCluster):
+class DaskMixin(ClusterMixin):
     """``fit``, ``score`` and lazy results on Dask collections."""
 
     @with_callbacks
@@ -120,7 +120,7 @@ class OnDask(OnCluster):
         return da.concatenate(parts, allow_unknown_chunksizes=True)
 
 
-class DaskMultinomialLogisticRegression(OnDask, ClusterLogisticRegression):  # type: ignore[misc]  # fit takes collections
+class DaskMultinomialLogisticRegression(DaskMixin, ClusterLogisticRegression):  # type: ignore[misc]  # fit takes collections
     """Multinomial logistic regression, certified, on the rows of Dask collections.
 
     The problem, the parameters and the fitted attributes are those of
@@ -175,7 +175,7 @@ class DaskMultinomialLogisticRegression(OnDask, ClusterLogisticRegression):  # t
     """
 
 
-class DaskMulticlassSVC(OnDask, ClusterSVC):  # type: ignore[misc]  # fit takes collections
+class DaskMulticlassSVC(DaskMixin, ClusterSVC):  # type: ignore[misc]  # fit takes collections
     """Support vector machines, certified, on the rows of Dask collections.
 
     The problem and the fitted attributes are those of ``MulticlassSVC``. The rows stay with the

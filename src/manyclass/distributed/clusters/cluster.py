@@ -17,10 +17,10 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import ArrayLike
 
-from manyclass.distributed.clusters.part import Answers, Like, Model, Plan, Ready
+from manyclass.distributed.clusters.part import Answers, ArraySpec, Model, PartInfo, Plan
 from manyclass.distributed.rows.admm import LOG_LOSS, consensus_options
 from manyclass.distributed.rows.averaged_newton import AveragedNewton
-from manyclass.distributed.rows.data import common_of, dataset_of, facts_of_parts
+from manyclass.distributed.rows.data import dataset_of, facts_of_parts, global_info
 from manyclass.distributed.rows.svm import SvmOnRows
 from manyclass.estimators.exact_fit import Given, Training
 from manyclass.estimators.logistic import MultinomialLogisticRegression
@@ -70,7 +70,7 @@ class Cluster(Protocol):
         """Give up what was sent."""
 
     def total(
-        self, question: str, plan: object, like: Sequence[Like], given: Sequence[object]
+        self, question: str, plan: object, like: Sequence[ArraySpec], given: Sequence[object]
     ) -> list[Array]:
         """Return the sums of the answers of all parts, added on the workers in a fixed order."""
 
@@ -79,7 +79,7 @@ class Cluster(Protocol):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Sent:
+class RemoteArray:
     """An array that the workers have, as it was."""
 
     values: Array
@@ -97,7 +97,7 @@ class RemoteParts:
 
     def __init__(self, cluster: Cluster, plan: Plan) -> None:
         self.cluster, self.plan = cluster, cluster.send(plan)
-        self._sent: list[Sent] = []  # the last used first
+        self._sent: list[RemoteArray] = []  # the last used first
 
     @property
     def n_parts(self) -> int:
@@ -106,7 +106,7 @@ class RemoteParts:
 
     def add(self, question: Question, given: Arguments, into: Sequence[Array]) -> None:
         """Add the answers of all parts to arrays."""
-        like = [Like(array.shape, array.dtype) for array in into]
+        like = [ArraySpec(array.shape, array.dtype) for array in into]
         arguments = [self._sent_out(value) for value in given]
         sums = self.cluster.total(question.__name__, self.plan, like, arguments)
         for total, one in zip(into, sums, strict=True):
@@ -125,14 +125,14 @@ class RemoteParts:
                 self._sent.insert(0, known)
                 return known.sent
         values = value.copy()
-        self._sent.insert(0, Sent(values, self.cluster.send(values)))
+        self._sent.insert(0, RemoteArray(values, self.cluster.send(values)))
         for old in self._sent[KEPT:]:
             self.cluster.drop(old.sent)
         del self._sent[KEPT:]
         return self._sent[0].sent
 
 
-class OnWorkers(OneProcess):
+class ClusterBackend(OneProcess):
     """Training in this process of rows on a cluster."""
 
     def __init__(self, cluster: Cluster, plan: Plan) -> None:
@@ -188,9 +188,9 @@ class ClusterTraining(Training):
         cluster.load()
         abouts = _checked(cluster.call("known"))
         bias = float(model.intercept_scaling) if model.fit_intercept else 0.0
-        common = common_of(abouts, model.class_weight, bias)
+        common = global_info(abouts, model.class_weight, bias)
         plan = Plan(common, _plain(model))
-        found = [Ready(*found) for found in cluster.call("ready", plan)]
+        found = [PartInfo(*found) for found in cluster.call("ready", plan)]
         for one in found:
             if one.error is not None:
                 raise one.error
@@ -215,10 +215,10 @@ class ClusterTraining(Training):
         of_all = facts_of_parts(facts, self.cluster.call("facts", self.plan))
         return Checkpoints(model.checkpoint, model.checkpoint_minutes, of_all, seed)
 
-    def backend(self) -> OnWorkers:
+    def backend(self) -> ClusterBackend:
         """Return that the rows are on the workers."""
         assert self.plan is not None
-        return OnWorkers(self.cluster, self.plan)
+        return ClusterBackend(self.cluster, self.plan)
 
     def range_of_costs(self, _problem: Problem) -> tuple[float, float]:
         """Return the least and the largest C_i of all parts."""

@@ -36,7 +36,7 @@ FIXED: Settings = {"merge_columns": False, "communicator": None, "split": None}
 OF_SVM: Settings = {"solver": "auto", "weights": "dense", **FIXED}
 
 
-class OnCluster:
+class ClusterMixin:
     """Methods of the estimators on the engines of clusters, which the plain ones do here."""
 
     plain: type[Model]
@@ -119,7 +119,7 @@ class OnCluster:
         return found[:0]
 
 
-class ClusterLogisticRegression(OnCluster, MultinomialLogisticRegression):
+class ClusterLogisticRegression(ClusterMixin, MultinomialLogisticRegression):
     """Base of multinomial logistic regression on the engines of clusters."""
 
     plain = MultinomialLogisticRegression
@@ -186,7 +186,7 @@ class ClusterLogisticRegression(OnCluster, MultinomialLogisticRegression):
         return self._mapped("predict_log_proba", X, {})
 
 
-class ClusterSVC(OnCluster, MulticlassSVC):
+class ClusterSVC(ClusterMixin, MulticlassSVC):
     """Base of support vector machines on the engines of clusters."""
 
     plain = MulticlassSVC
