@@ -22,15 +22,14 @@ from manyclass.distributed.rows.admm import LOG_LOSS, consensus_options
 from manyclass.distributed.rows.averaged_newton import AveragedNewton
 from manyclass.distributed.rows.data import dataset_of, facts_of_parts, global_info
 from manyclass.distributed.rows.svm import SvmOnRows
-from manyclass.estimators.exact_fit import Given, Training
+from manyclass.estimators.exact_fit import FitInputs, Training
 from manyclass.estimators.logistic import MultinomialLogisticRegression
 from manyclass.estimators.svc import MulticlassSVC
 from manyclass.problem.problem import Problem
 from manyclass.problem.solution import Start
 from manyclass.solvers.logistic.engine import PrimalEngine
 from manyclass.solvers.logistic.newton import LogisticNewton, NewtonLogistic
-from manyclass.solvers.logistic.row_sums import Given as Arguments
-from manyclass.solvers.logistic.row_sums import Question
+from manyclass.solvers.logistic.row_sums import Arguments, Question
 from manyclass.solvers.weights.storage_choice import Choice
 from manyclass.training.checkpoints import Checkpoints
 from manyclass.training.epoch_loop import Solver
@@ -182,7 +181,7 @@ class ClusterTraining(Training):
         finally:
             self.cluster.close()
 
-    def given(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None) -> Given:
+    def given(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None) -> FitInputs:
         """Load the parts; return the problem of no rows."""
         model, cluster = self.model, self.cluster
         cluster.load()
@@ -200,7 +199,7 @@ class ClusterTraining(Training):
         _know_features(model, abouts)
         metadata = {} if sample_weight is None else {"sample_weight": sample_weight}
         options = self.options(problem)[0]
-        return Given(X, y, metadata, problem, common.classes, options, "")
+        return FitInputs(X, y, metadata, problem, common.classes, options, "")
 
     def options(self, problem: Problem) -> tuple[Options, Choice | str]:
         """Choose how the problem is trained: by consensus, where it is no logistic regression."""
@@ -208,7 +207,7 @@ class ClusterTraining(Training):
             return super().options(problem)
         return consensus_options(self.model), ""
 
-    def checkpoints(self, given: Given, seed: int) -> Checkpoints:
+    def checkpoints(self, given: FitInputs, seed: int) -> Checkpoints:
         """Return the hook that keeps checkpoints, which hold W."""
         model = self.model
         facts = model._facts(given.problem, given.classes)
