@@ -42,8 +42,8 @@ print(f"{np.mean(~right[answered]):.1%} of these answers are wrong")
 # -----------------------
 # ``evaluate`` finds the thresholds that keep about 100, 95, 90, ... 50 % of the rows, and the share
 # of wrong answers among them; the HTML report and ``manyclass evaluate --report`` have the same
-# table. For a model without probabilities, confidence is the lead: its largest score less the
-# second.
+# table. For a model without probabilities, confidence is the top-2 margin: the largest score less
+# the second.
 
 found = {
     "probability": evaluate(logistic, X[~train], y[~train]).coverage,

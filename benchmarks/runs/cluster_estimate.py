@@ -29,7 +29,7 @@ from manyclass.problem.formulations import named
 from manyclass.problem.problem import Problem
 from manyclass.solvers.logistic.engine import PrimalEngine
 from manyclass.solvers.logistic.newton import NewtonLogistic
-from manyclass.solvers.logistic.row_sums import Given, LogisticRows, Question
+from manyclass.solvers.logistic.row_sums import Arguments, LogisticRows, Question
 from manyclass.solvers.stopping import GapRule
 from manyclass.training.epoch_loop import Solver
 from manyclass.utils.types import Array
@@ -91,7 +91,7 @@ class Counted:
         """Number of parts."""
         return self.parts.n_parts
 
-    def add(self, question: Question, given: Given, into: Sequence[Array]) -> None:
+    def add(self, question: Question, given: Arguments, into: Sequence[Array]) -> None:
         """Count the question, and ask it."""
         name = question.__name__
         self.asked += 1

@@ -25,7 +25,7 @@ from manyclass.distributed.rows.svm_rows import SvmRows
 from manyclass.problem.dataset import Dataset
 from manyclass.problem.formulations import named
 from manyclass.problem.problem import Problem
-from manyclass.solvers.logistic.row_sums import Given, Question
+from manyclass.solvers.logistic.row_sums import Arguments, Question
 from manyclass.solvers.stopping import GapRule
 from manyclass.utils.types import Array
 from measuring.datasets.base import find_datasets, sklearn_rows
@@ -55,7 +55,7 @@ class Counted(LocalParts):
         super().__init__(parts)
         self.asked: Counter[bool] = Counter()
 
-    def add(self, question: Question, given: Given, into: Sequence[Array]) -> None:
+    def add(self, question: Question, given: Arguments, into: Sequence[Array]) -> None:
         """Add the answers of all parts."""
         self.asked[question.__name__ in LARGE] += 1
         super().add(question, given, into)

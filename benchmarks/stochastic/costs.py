@@ -113,7 +113,7 @@ def memory(dataset: BaseDataset) -> dict[str, dict[str, float]]:
 def peak(folder: Path, sizes: dict[str, int], name: str) -> dict[str, float]:
     """Fit one epoch; return the megabytes of the process, and those that training added."""
     solver = next(each for each in SOLVERS_OF_EPOCHS if each.name == name)
-    rows = Rows.of(training.read(folder, sizes), float64=solver.float64)
+    rows = Rows.from_data(training.read(folder, sizes), float64=solver.float64)
     before = training.peak_megabytes()
     fit(solver.make(sizes["n"], _ALPHA, 1, 0), rows)
     after = training.peak_megabytes()

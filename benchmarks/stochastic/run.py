@@ -112,7 +112,7 @@ def _curves(name: str, arguments: argparse.Namespace) -> None:
     for solver in SOLVERS_OF_EPOCHS:
         if solver.name not in arguments.solvers or solver.follows:
             continue
-        rows = Rows.of(data, float64=solver.float64)
+        rows = Rows.from_data(data, float64=solver.float64)
         found = curves(solver, rows, lengths_of(solver, name))
         by_name = {
             each: {f"{alpha:g}": curve for alpha, curve in of.items()} for each, of in found.items()

@@ -146,7 +146,7 @@ def race(
     limits: Limits,
 ) -> dict[str, Any]:
     """Time the solvers that have curves, in turn, until every fit that decides was repeated."""
-    rows = {float64: Rows.of(data, float64=float64) for float64 in (False, True)}
+    rows = {float64: Rows.from_data(data, float64=float64) for float64 in (False, True)}
     runners = [timed(solver, found) for solver in solvers if solver.name in found]
     for runner in runners:
         _warm_up(runner.solver)

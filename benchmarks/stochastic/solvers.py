@@ -35,7 +35,7 @@ class Rows:
     labels_test: Any
 
     @classmethod
-    def of(cls, data: Data, *, float64: bool) -> Rows:
+    def from_data(cls, data: Data, *, float64: bool) -> Rows:
         """Keep float32 rows, or make float64 rows for scikit-learn."""
         if not float64:
             return cls(data.X, data.labels, data.X_test, data.labels_test)

@@ -20,9 +20,9 @@ from manyclass.distributed.clusters.cluster import ClusterTraining
 from manyclass.distributed.clusters.dask_parts import DaskParts
 from manyclass.distributed.clusters.estimator import (
     ClusterLogisticRegression,
+    ClusterMixin,
     ClusterSVC,
     Collection,
-    OnCluster,
     hits,
     outputs,
 )
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 __all__ = ["DaskMulticlassSVC", "DaskMultinomialLogisticRegression"]
 
 
-class OnDask(OnCluster):
+class DaskMixin(ClusterMixin):
     """``fit``, ``score`` and lazy results on Dask collections."""
 
     @with_callbacks
@@ -122,7 +122,7 @@ class OnDask(OnCluster):
 
 
 @documented(like=ClusterLogisticRegression)
-class DaskMultinomialLogisticRegression(OnDask, ClusterLogisticRegression):  # type: ignore[misc]  # fit takes collections
+class DaskMultinomialLogisticRegression(DaskMixin, ClusterLogisticRegression):  # type: ignore[misc]  # fit takes collections
     """Multinomial logistic regression, certified, on the rows of Dask collections.
 
     The problem, the parameters and the fitted attributes are those of
@@ -163,7 +163,7 @@ class DaskMultinomialLogisticRegression(OnDask, ClusterLogisticRegression):  # t
 
 
 @documented(like=ClusterSVC)
-class DaskMulticlassSVC(OnDask, ClusterSVC):  # type: ignore[misc]  # fit takes collections
+class DaskMulticlassSVC(DaskMixin, ClusterSVC):  # type: ignore[misc]  # fit takes collections
     """Support vector machines, certified, on the rows of Dask collections.
 
     The problem and the fitted attributes are those of ``MulticlassSVC``. The rows stay with the

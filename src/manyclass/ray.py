@@ -20,9 +20,9 @@ except ImportError as missing:
 from manyclass.distributed.clusters.cluster import ClusterTraining
 from manyclass.distributed.clusters.estimator import (
     ClusterLogisticRegression,
+    ClusterMixin,
     ClusterSVC,
     Collection,
-    OnCluster,
     hits,
     outputs,
 )
@@ -41,7 +41,7 @@ __all__ = ["RayMulticlassSVC", "RayMultinomialLogisticRegression"]
 COLUMNS = {"predict": "prediction", "predict_proba": "probabilities"}  # of results
 
 
-class OnRay(OnCluster):
+class RayMixin(ClusterMixin):
     """``fit``, ``score`` and lazy results on Ray's datasets and objects."""
 
     @with_callbacks
@@ -122,7 +122,7 @@ class OnRay(OnCluster):
 
 
 @documented(like=ClusterLogisticRegression)
-class RayMultinomialLogisticRegression(OnRay, ClusterLogisticRegression):  # type: ignore[misc]  # fit takes collections
+class RayMultinomialLogisticRegression(RayMixin, ClusterLogisticRegression):  # type: ignore[misc]  # fit takes collections
     """Multinomial logistic regression, certified, on the rows of Ray's datasets and objects.
 
     The problem, the parameters and the fitted attributes are those of
@@ -147,7 +147,7 @@ class RayMultinomialLogisticRegression(OnRay, ClusterLogisticRegression):  # typ
 
 
 @documented(like=ClusterSVC)
-class RayMulticlassSVC(OnRay, ClusterSVC):  # type: ignore[misc]  # fit takes collections
+class RayMulticlassSVC(RayMixin, ClusterSVC):  # type: ignore[misc]  # fit takes collections
     """Support vector machines, certified, on the rows of Ray's datasets and objects.
 
     The problem and the fitted attributes are those of ``MulticlassSVC``. The rows stay on the nodes

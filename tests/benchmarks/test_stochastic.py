@@ -42,7 +42,7 @@ def data():
 
 
 def rows_of(data, solver):
-    return Rows.of(data, float64=solver.float64)
+    return Rows.from_data(data, float64=solver.float64)
 
 
 @pytest.mark.parametrize("solver", SOLVERS_OF_EPOCHS, ids=lambda solver: solver.name)

@@ -109,6 +109,6 @@ def test_a_solver_that_never_comes_close_is_told_so(monkeypatch):
 
 def test_classes_too_many_for_a_stratified_split():
     y = np.arange(20) % 10
-    split = demo.Split.of(np.eye(20), y)
+    split = demo.Split.from_rows(np.eye(20), y)
     assert len(split.y) == 16
     assert len(split.y_test) == 4

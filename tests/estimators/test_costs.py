@@ -76,7 +76,7 @@ def test_costs_shift_mistakes():
         model = MulticlassSVC(formulation="ww", costs=given, C=0.1, random_state=0)
         model.fit(X_digits[:900], y[:900])
         found[name] = model.predict(X_digits[900:])
-    labelled = LabelledCosts.of(costs, np.arange(10))
+    labelled = LabelledCosts.from_costs(costs, np.arange(10))
     before, after = (mean_cost(labelled, y[900:], found[name]) for name in ("none", "costs"))
     assert after < 0.7 * before
 
@@ -183,7 +183,7 @@ def test_folds_take_costs_by_label(scoring):
     search.fit(X, y)
     if scoring == "cost":
         assert search.scores_[0, 0] == pytest.approx(-0.5)  # both are predicted as setosa
-        known = LabelledCosts.of(costs, search.classes_)
+        known = LabelledCosts.from_costs(costs, search.classes_)
         assert search.score(X, y) == pytest.approx(-mean_cost(known, y, search.predict(X)))
     file = io.BytesIO()
     save_model(file, search)
@@ -290,4 +290,4 @@ def test_scoring_by_cost_needs_costs():
     with pytest.raises(ValueError, match="give costs"):
         MulticlassSVCCV(scoring="cost").fit(X, Y)
     with pytest.raises(ValueError, match="none of class 9"):
-        LabelledCosts.of(COSTS, np.arange(3)).of_predictions(np.array([9]), np.array([1]))
+        LabelledCosts.from_costs(COSTS, np.arange(3)).of_predictions(np.array([9]), np.array([1]))

@@ -15,7 +15,7 @@ from manyclass import (
     StochasticClassifier,
 )
 from manyclass.estimators import decisions
-from manyclass.estimators.decisions import cost_table, leads
+from manyclass.estimators.decisions import cost_table, top2_margins
 
 X, Y = load_iris(return_X_y=True)
 NAMES = load_iris().target_names[Y]
@@ -69,17 +69,17 @@ def test_costs_of_a_frame_are_found_by_its_labels(model):
 
 
 @pytest.mark.parametrize("binary", [False, True])
-def test_rows_of_a_small_lead_are_rejected(binary):
+def test_rows_of_a_small_margin_are_rejected(binary):
     y = Y == 2 if binary else Y
     model = MulticlassSVC(random_state=0).fit(X, y.astype(int))
     scores = model.decision_function(X)
     if binary:
-        lead = np.abs(scores)
+        margin = np.abs(scores)
     else:
         ranked = np.sort(scores, axis=1)
-        lead = ranked[:, -1] - ranked[:, -2]
+        margin = ranked[:, -1] - ranked[:, -2]
     found = model.predict(X, reject=0.5)
-    np.testing.assert_array_equal(found, np.where(lead < 0.5, -1, model.predict(X)))
+    np.testing.assert_array_equal(found, np.where(margin < 0.5, -1, model.predict(X)))
     assert 0 < np.count_nonzero(found == -1) < len(X)
 
 
@@ -111,7 +111,7 @@ def test_estimators_decide_alike():
 
 
 def test_leads_of_two_columns():
-    assert leads(np.array([[1.0, 3.5], [2.0, 2.0]])).tolist() == [2.5, 0.0]
+    assert top2_margins(np.array([[1.0, 3.5], [2.0, 2.0]])).tolist() == [2.5, 0.0]
 
 
 HOSTILE = {

@@ -308,5 +308,5 @@ def test_other_rows_are_trained_in_float64(factor, bias, tol):
     """Where float32 rounds them or intercepts, they are large, or the gap is out of its reach."""
     X = factor * np.arange(1.0, 13.0).reshape(4, 3)
     rows = Dataset.from_matrix(X, np.zeros(4, np.int32), n_classes=1, bias=bias)
-    labelled = Labelled.of(rows, sp.csr_array(np.eye(4, dtype=np.int8)), 1.0, "hinge")
+    labelled = Labelled.from_rows(rows, sp.csr_array(np.eye(4, dtype=np.int8)), 1.0, "hinge")
     assert labelled.in_single(tol) is labelled

@@ -31,21 +31,23 @@ def test_exact_objectives_agree_with_the_rounded_ones(name, loss, bias):
     )
     labels, costs = problem.dataset.labels, problem.costs
     squared = loss == "squared_hinge"
-    exact = ExactProblem.of(X, labels, costs, 4, problem.formulation, bias=bias, squared=squared)
+    exact = ExactProblem.from_rows(
+        X, labels, costs, 4, problem.formulation, bias=bias, squared=squared
+    )
     W = rng.standard_normal((4, 4))
     if bias == 0:
         W[-1] = 0
-    assert float(exact.primal(Exact.of(W))) == pytest.approx(primal(problem, W), rel=1e-13)
+    assert float(exact.primal(Exact.from_array(W))) == pytest.approx(primal(problem, W), rel=1e-13)
     z = np.where(targets(problem), rng.random((12, 4)) * costs[:, None] / 4, 0)
     if bias == 0:
         z[3] = 0
     assert float(exact.dual(z)) == pytest.approx(dual(problem, sp.csr_array(z)), rel=1e-13)
-    assert exact.dual(z + 1e9) <= exact.primal(Exact.of(np.zeros((4, 4))))
+    assert exact.dual(z + 1e9) <= exact.primal(Exact.from_array(np.zeros((4, 4))))
 
 
 def test_floats_are_taken_as_they_are():
     values = np.array([[0.0, 5e-324, -1e308], [0.1, 3.0, 2.0**70]])
-    exact = Exact.of(values)
+    exact = Exact.from_array(values)
     back = [int(i) / exact.unit for i in exact.ints.ravel()]
     np.testing.assert_array_equal(back, values.ravel())
 

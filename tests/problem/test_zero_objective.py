@@ -42,9 +42,9 @@ def test_base_scores_count(name, loss, seed):
     data = problem.dataset
     rng = np.random.default_rng(seed)
     for base in (
-        BaseScores.of_costs(costs, data.labels),
-        BaseScores.of_offsets(rng.normal(size=data.n_classes), data.n_examples),
-        BaseScores.of_scores(rng.normal(size=(data.n_examples, data.n_classes))),
+        BaseScores.from_costs(costs, data.labels),
+        BaseScores.from_offsets(rng.normal(size=data.n_classes), data.n_examples),
+        BaseScores.from_scores(rng.normal(size=(data.n_examples, data.n_classes))),
     ):
         with_base = problem.with_base(base)
         assert zero_objective(with_base) == pytest.approx(at_zero(with_base), rel=1e-13)
@@ -59,7 +59,7 @@ def test_factors_count():
 @each("loss", ["hinge", "squared_hinge"])
 def test_groups_of_classes_add_up_to_all(loss):
     problem, costs = problem_and_costs(1, "one_vs_rest", loss, np.float64)
-    problem = problem.with_base(BaseScores.of_costs(costs, problem.dataset.labels))
+    problem = problem.with_base(BaseScores.from_costs(costs, problem.dataset.labels))
     parts = [problem_of(problem, slice(0, 1)), problem_of(problem, slice(1, None))]
     assert (parts[0].dataset.labels == ELSEWHERE).any()
     assert sum(map(zero_objective, parts)) == pytest.approx(zero_objective(problem), rel=1e-14)
@@ -84,7 +84,7 @@ def test_free_intercepts_are_at_their_best(seed):
     assert engine.zero_objective == pytest.approx(best_intercepts(problem), rel=1e-7)
     rng = np.random.default_rng(seed)
     scores = rng.normal(size=(problem.dataset.n_examples, problem.dataset.n_classes))
-    problem = problem.with_base(BaseScores.of_scores(scores))
+    problem = problem.with_base(BaseScores.from_scores(scores))
     engine = LogisticEngine(problem, regularize_intercept=False, keeps_duals=False)
     best = best_intercepts(problem)
     assert best * (1 - 1e-7) <= engine.zero_objective <= best + 0.02 * abs(at_b(problem) - best)

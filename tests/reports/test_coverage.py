@@ -18,14 +18,14 @@ TRAIN, TEST = slice(600), slice(600, None)
 MODELS = [MulticlassSVC(C=0.01, random_state=0), MultinomialLogisticRegression(C=0.01)]
 
 
-@pytest.mark.parametrize("model", MODELS, ids=["lead", "probability"])
+@pytest.mark.parametrize("model", MODELS, ids=["top-2 margin", "probability"])
 @pytest.mark.parametrize("binary", [False, True])
 def test_errors_are_those_of_predict_with_the_threshold(monkeypatch, model, binary):
     monkeypatch.setattr(decisions, "SCORES_AT_A_TIME", 1000)
     y = Y % 2 if binary else Y
     model.fit(X[TRAIN], y[TRAIN])
     found = evaluate(model, X[TEST], y[TEST])
-    assert found.coverage.measure == ("lead" if model is MODELS[0] else "probability")
+    assert found.coverage.measure == ("top-2 margin" if model is MODELS[0] else "probability")
     assert found.coverage.coverage.tolist() == pytest.approx(SHARES, abs=0.002)
     for row in found.coverage.as_dicts():
         threshold = np.nextafter(row["threshold"], 0)  # probabilities of parts may round otherwise
@@ -54,8 +54,8 @@ def test_few_classes_and_unseen_labels():
 
 
 def test_equally_confident_rows_are_kept_together():
-    found = Coverage.of(
-        "lead", np.array([1.0, 1.0, 1.0, 0.5]), np.array([True, False, True, False])
+    found = Coverage.from_confidence(
+        "top-2 margin", np.array([1.0, 1.0, 1.0, 0.5]), np.array([True, False, True, False])
     )
     assert found.thresholds.tolist() == [0.5, 1.0]
     assert found.coverage.tolist() == [1.0, 0.75]
@@ -63,7 +63,7 @@ def test_equally_confident_rows_are_kept_together():
 
 
 def test_lines_and_one_row():
-    found = Coverage.of("probability", np.array([0.25]), np.array([False]))
+    found = Coverage.from_confidence("probability", np.array([0.25]), np.array([False]))
     assert found.lines() == [
         "least probability     rows   errors",
         "             0.25  100.0 %  100.0 %",

@@ -38,7 +38,7 @@ def test_scores_are_scikit_learn_s(model):
 
 def test_labels_that_do_not_occur_are_left_out():
     codes = label_codes(np.arange(4), np.array([0, 0, 7]), np.array([0, 1, 1]))
-    found = ClassScores.of(codes)
+    found = ClassScores.from_codes(codes)
     assert found.labels == [0, 1, 7]
     assert found.support.tolist() == [2, 0, 1]
     assert found.f1.tolist() == [pytest.approx(2 / 3), 0, 0]
@@ -46,7 +46,7 @@ def test_labels_that_do_not_occur_are_left_out():
 
 
 def test_support_is_counted_in_integers_where_all_is_wrong():
-    found = ClassScores.of(label_codes(np.arange(3), np.array([0, 1]), np.array([2, 2])))
+    found = ClassScores.from_codes(label_codes(np.arange(3), np.array([0, 1]), np.array([2, 2])))
     assert found.support.dtype == np.int64
     assert found.as_dicts()[0]["support"] == 1
     assert isinstance(found.as_dicts()[0]["support"], int)
@@ -70,7 +70,7 @@ def test_thousands_of_classes_in_text():
     labels = np.arange(5000)
     true = np.concatenate([labels, [17] * 50])
     predicted = np.where(true % 100 == 3, 0, true)
-    found = ClassScores.of(label_codes(labels, true, predicted))
+    found = ClassScores.from_codes(label_codes(labels, true, predicted))
     lines = found.lines()
     assert len(lines) < 60
     assert lines[0] == "the 20 classes of the lowest F1"

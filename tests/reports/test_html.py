@@ -57,11 +57,11 @@ def test_formulas_are_those_of_the_catalogue():
 @pytest.mark.parametrize(
     "axis",
     [
-        Axis.of("x", [0.0, 0.0], zero=True),
-        Axis.of("x", [5.0, 5.0]),
-        Axis.of("x", [-1e17, 1e17]),
-        Axis.of("x", [1e-17, 1e17], log=True),
-        Axis.of("x", [1.0], log=True),
+        Axis.from_values("x", [0.0, 0.0], zero=True),
+        Axis.from_values("x", [5.0, 5.0]),
+        Axis.from_values("x", [-1e17, 1e17]),
+        Axis.from_values("x", [1e-17, 1e17], log=True),
+        Axis.from_values("x", [1.0], log=True),
         Axis("x", 0.0, 1.0),
     ],
 )
@@ -72,6 +72,10 @@ def test_axes_have_a_few_marks_within(axis):
 
 
 def test_marks_are_round():
-    assert [name for _, name in Axis.of("x", [0.0, 1.4], zero=True).ticks()] == ["0", "0.5", "1"]
-    marks = [name for _, name in Axis.of("x", [2e-4, 0.9], log=True).ticks()]
+    assert [name for _, name in Axis.from_values("x", [0.0, 1.4], zero=True).ticks()] == [
+        "0",
+        "0.5",
+        "1",
+    ]
+    marks = [name for _, name in Axis.from_values("x", [2e-4, 0.9], log=True).ticks()]
     assert marks == ["10⁻⁴", "10⁻³", "10⁻²", "10⁻¹", "10⁰"]

@@ -126,7 +126,7 @@ def test_hostile_names_are_text():
     assert "&lt;i&gt;unseen&lt;/i&gt;" in page
     assert "\x00" not in page
     assert "\u202e" not in page
-    assert "1 of the rows judged have a label that is no class" in page
+    assert "1 of the test rows have a label that is no class" in page
 
 
 def test_names_that_are_no_unicode():
@@ -160,7 +160,7 @@ def test_histories_of_extreme_numbers(name, value):
                 page, _ = outline(model)
                 assert np.isfinite(value) or f"{value:.3g} s" not in page
             else:
-                model_sections.convergence_section(model_sections.About.of(model))
+                model_sections.convergence_section(model_sections.About.from_model(model))
 
 
 @pytest.mark.parametrize("primal", EXTREME)

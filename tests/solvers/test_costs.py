@@ -40,7 +40,7 @@ pairs = pytest.mark.parametrize(("name", "loss"), PAIRS)
 
 
 def with_costs(problem, costs):
-    return replace(problem, base=BaseScores.of_costs(costs, problem.dataset.labels))
+    return replace(problem, base=BaseScores.from_costs(costs, problem.dataset.labels))
 
 
 def random_case(seed, name, loss, dtype=np.float64):
@@ -66,7 +66,7 @@ def test_offsets_equal_the_quadratic_program(name, loss, solver, seed, has_costs
     costs, problem = random_case(seed, name, loss)
     offsets = np.random.default_rng(seed).normal(scale=2, size=problem.dataset.n_classes)
     costs = costs if has_costs and name != "mmr" else None
-    base = BaseScores.of_offsets(offsets, problem.dataset.n_examples)
+    base = BaseScores.from_offsets(offsets, problem.dataset.n_examples)
     base = base if costs is None else problem.base.plus(offsets)
     solution = train(replace(problem, base=base), solver, tol=1e-10)
     assert solution.status is Status.CONVERGED
@@ -81,7 +81,7 @@ def test_scores_of_another_model_equal_the_quadratic_program(name, loss, solver,
     data = problem.dataset
     scores = np.random.default_rng(seed).normal(scale=2, size=(data.n_examples, data.n_classes))
     costs = costs if has_costs and name != "mmr" else None
-    base = BaseScores.of_scores(scores) if costs is None else problem.base.plus(scores)
+    base = BaseScores.from_scores(scores) if costs is None else problem.base.plus(scores)
     problem = problem.with_base(base)
     solution = train(problem, solver, tol=1e-10)
     assert solution.status is Status.CONVERGED

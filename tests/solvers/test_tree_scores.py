@@ -39,7 +39,7 @@ def of_tree(problem, seed=0, distance="edges"):
     tree, labels = random_tree(k, seed, distance), problem.dataset.labels
     costs = tree.costs_of(np.arange(k))
     ranges = tree.scores_of(np.arange(k), labels)
-    return problem.with_base(ranges), problem.with_base(BaseScores.of_costs(costs, labels)), costs
+    return problem.with_base(ranges), problem.with_base(BaseScores.from_costs(costs, labels)), costs
 
 
 @each("distance", DISTANCES)

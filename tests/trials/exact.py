@@ -28,7 +28,7 @@ class Exact:
     unit: int = 1
 
     @classmethod
-    def of(cls, array: Any) -> Exact:
+    def from_array(cls, array: Any) -> Exact:
         """Take over floats as they are."""
         values = np.asarray(array, np.float64)
         mantissas, exponents = np.frexp(values)
@@ -83,7 +83,7 @@ class ExactProblem:
     squared: bool
 
     @classmethod
-    def of(
+    def from_rows(
         cls,
         X: NDArray[Any],
         labels: NDArray[np.int32],
@@ -96,8 +96,8 @@ class ExactProblem:
     ) -> ExactProblem:
         """Take over rows, labels and C_i."""
         appended = np.full((len(X), 1), bias)
-        rows = Exact.of(np.hstack([X.astype(np.float64), appended]))
-        return cls(rows, labels, Exact.of(costs), n_classes, formulation, squared)
+        rows = Exact.from_array(np.hstack([X.astype(np.float64), appended]))
+        return cls(rows, labels, Exact.from_array(costs), n_classes, formulation, squared)
 
     @property
     def is_target(self) -> NDArray[np.bool_]:
@@ -163,7 +163,7 @@ class ExactProblem:
 
     def _feasible(self, duals: NDArray[Any]) -> Exact:
         """0 <= z <= C_i, or its sum; no z where x_i = 0 or c is no target."""
-        z, costs = Exact.of(duals), self.costs
+        z, costs = Exact.from_array(duals), self.costs
         used = self.is_target & ~self._empty()[:, None]
         ints = np.where(used & (z.ints > 0), z.ints, 0) * costs.unit
         bound = costs.ints * z.unit

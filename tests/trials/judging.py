@@ -119,7 +119,7 @@ def judge(problem: RandomProblem) -> Verdict:
             caught.clear()
         model.fit(problem.rows, problem.y, problem.sample_weight)
     exact = exact_problem(problem, model)
-    W, inside = returned_weights(model), Exact.of(_dense(model.inside))
+    W, inside = returned_weights(model), Exact.from_array(_dense(model.inside))
     centred = exact.formulation.centred
     return Verdict(
         number=problem.number,
@@ -139,7 +139,7 @@ def exact_problem(problem: RandomProblem, model: Keeper) -> ExactProblem:
     """Return the problem that the model was trained on."""
     costs = model._warm_start.costs  # equal to costs_of(problem) but for their last digits
     np.testing.assert_allclose(costs, costs_of(problem), rtol=1e-12)
-    return ExactProblem.of(
+    return ExactProblem.from_rows(
         problem.X,
         problem.y.astype(np.int32),
         costs,
@@ -162,8 +162,8 @@ def costs_of(problem: RandomProblem) -> NDArray[np.float64]:
 
 def returned_weights(model: Keeper) -> Exact:
     """W, shape (d + 1, k), of ``coef_`` and ``intercept_``; when binary, of both classes."""
-    W = Exact.of(_dense(model.coef_).T)
-    last = Exact.of(np.asarray(model.intercept_)[None])
+    W = Exact.from_array(_dense(model.coef_).T)
+    last = Exact.from_array(np.asarray(model.intercept_)[None])
     if model.fit_intercept:
         last = last.over(Fraction(float(model.intercept_scaling)))
     ints = np.vstack([W.ints * last.unit, last.ints * W.unit])

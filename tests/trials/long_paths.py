@@ -97,7 +97,7 @@ class Objective:
             return self._logistic(model, C, longer)
         W, by = returned_weights(model), 1 + Fraction(longer)
         W = W.centred() if FORMULATIONS[model.formulation].centred else W
-        exact = ExactProblem.of(
+        exact = ExactProblem.from_rows(
             self.problem.X,
             self.problem.y.astype(np.int32),
             C * self.weights,

@@ -20,7 +20,7 @@ from functools import partial
 from pathlib import Path
 from typing import NoReturn, TypeVar
 
-from manyclass.io.atomic import Unfinished, is_special, naming, resolved
+from manyclass.io.atomic import AtomicFile, is_special, naming, resolved
 from manyclass.utils.suggestions import meant
 
 FAILED = 2
@@ -110,7 +110,7 @@ def check_target(name: str, inputs: Sequence[str], *, special: bool) -> None:
         return
     with naming(f"cannot write {name}"):
         target, _ = resolved(name)
-        Unfinished(target).close()
+        AtomicFile(target).close()
 
 
 @contextlib.contextmanager

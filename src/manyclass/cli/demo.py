@@ -43,7 +43,7 @@ class Split:
         return Split(X, self.y, X_test, self.y_test)
 
     @classmethod
-    def of(cls, X: Rows, y: Array) -> Split:
+    def from_rows(cls, X: Rows, y: Array) -> Split:
         """Split at random, with each class's share in the test where it is large enough."""
         many = len(np.unique(y)) <= len(y) // 5
         train, test = train_test_split(
@@ -80,11 +80,11 @@ def run_demo(
     digits = load_digits()
     write("")
     write("1. Handwritten digits, from scikit-learn")
-    _show(Split.of(np.float32(digits.data / 16), digits.target), write)
+    _show(Split.from_rows(np.float32(digits.data / 16), digits.target), write)
     X, y = make_text_corpus(n_examples, n_features, n_classes, label_noise=0.1, random_state=0)
     write("")
     write("2. Made-up text: Zipf's law, groups of similar classes, 10 % wrong labels")
-    _show(Split.of(X, y), write)
+    _show(Split.from_rows(X, y), write)
 
 
 def _show(data: Split, write: Write) -> None:

@@ -20,7 +20,7 @@ from manyclass.distributed.consensus import (
 from manyclass.distributed.ranks_backend import Ranks, RanksCheckpoints, check_formulation
 from manyclass.distributed.sharded_weights import ShardedWeights
 from manyclass.distributed.storage_choice import choose_for_ranks
-from manyclass.estimators.exact_fit import Given, Training
+from manyclass.estimators.exact_fit import FitInputs, Training
 from manyclass.estimators.svc import MulticlassSVC
 from manyclass.estimators.validation import input_restored
 from manyclass.io.atomic import replacement
@@ -63,13 +63,13 @@ class RanksTraining(Training):
         """Abort all ranks if one fails."""
         return abort_others(self.ranks)
 
-    def given(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None) -> Given:
+    def given(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None) -> FitInputs:
         """Turn the arguments into a problem, the same on every rank."""
         ranks = self.ranks
         machines = ranks.first_on_machine()
         self._sharing = machines.count(machines[ranks.rank])
 
-        def here() -> Given:
+        def here() -> FitInputs:
             self.check_params()
             return super(RanksTraining, self).given(X, y, sample_weight)
 
@@ -112,7 +112,7 @@ class RanksTraining(Training):
         """Draw the seed of the random orders on rank 0."""
         return of_first(self.ranks, super().seed())
 
-    def checkpoints(self, _given: Given, seed: int) -> RanksCheckpoints:
+    def checkpoints(self, _given: FitInputs, seed: int) -> RanksCheckpoints:
         """Return the hook that keeps checkpoints."""
         model = self.model
         where = model.checkpoint, model.checkpoint_minutes
@@ -126,7 +126,7 @@ class RanksTraining(Training):
         """Return that training takes place on the ranks."""
         return Ranks(self.ranks, gathers=self.gathers)
 
-    def attributes(self, given: Given, solution: Solution) -> Settings:
+    def attributes(self, given: FitInputs, solution: Solution) -> Settings:
         """Return the attributes for prediction; without W where it stays sharded."""
         if isinstance(solution.weights, ShardedWeights):
             return {"classes_": given.classes}
@@ -137,7 +137,7 @@ class RanksTraining(Training):
         if self.ranks.rank == 0:
             super().warn(problem, solution)
 
-    def _check_same(self, given: Given) -> None:
+    def _check_same(self, given: FitInputs) -> None:
         """Refuse ranks that would train different things, or end at different times."""
         params = self.model.get_params()
         del params["communicator"], params["verbose"], params["random_state"], params["n_jobs"]

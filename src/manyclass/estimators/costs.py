@@ -41,7 +41,7 @@ class LabelledCosts:
     classes: Array
 
     @classmethod
-    def of(cls, costs: Costs, classes: Array) -> LabelledCosts:
+    def from_costs(cls, costs: Costs, classes: Array) -> LabelledCosts:
         """Return costs in any form that ``cost_table`` takes."""
         return cls(cost_table(costs, classes), classes)
 
@@ -67,7 +67,7 @@ def by_label(costs: Costs, classes: Array) -> LabelledCosts | Taxonomy:
     """Return costs of predictions by label: a table, or a tree of many classes."""
     if isinstance(costs, Taxonomy) and (costs.scale or len(classes) > LARGEST_TABLE):
         return costs.scaled_for(classes)
-    return LabelledCosts.of(costs, classes)
+    return LabelledCosts.from_costs(costs, classes)
 
 
 def mean_cost(
@@ -92,7 +92,7 @@ def mean_cost(
     --------
     >>> import numpy as np
     >>> from manyclass.estimators.costs import LabelledCosts, mean_cost
-    >>> costs = LabelledCosts.of({"ill": {"well": 10}}, np.array(["ill", "well"]))
+    >>> costs = LabelledCosts.from_costs({"ill": {"well": 10}}, np.array(["ill", "well"]))
     >>> mean_cost(costs, np.array(["ill", "well"]), np.array(["well", "well"]))
     5.0
     """
@@ -137,7 +137,7 @@ def base_of_costs(
         raise ValueError(
             f"costs: the largest is {largest:g}, and weights are of its size; scale it to about 1"
         )
-    return BaseScores.of_costs(table, labels)
+    return BaseScores.from_costs(table, labels)
 
 
 def factors_of_costs(
@@ -186,7 +186,7 @@ def factors_of_costs(
             f"about 1, and those below {SMALLEST:g} to 0"
         )
     free = (table == 0) & ~own
-    base = BaseScores.of_excluded(free, labels) if free.any() else None
+    base = BaseScores.from_excluded(free, labels) if free.any() else None
     return base, np.where(table > 0, table, 1.0)
 
 

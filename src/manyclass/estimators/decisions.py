@@ -6,7 +6,7 @@ Costs: for probabilities p_j of the classes j and costs Delta(j, c) of predictin
 
 the class of least expected cost. With Delta = 1 it is the class of the largest probability.
 Rejection: a row gets no class where its confidence is below a threshold. Confidence is the largest
-probability; of a model without probabilities the lead, the largest score less the second.
+probability; without probabilities the top-2 margin, the largest score less the second.
 Sources: Duda, Hart, Stork 2001 (Pattern Classification), sec. 2.2; Chow 1970 (On optimum
 recognition error and reject tradeoff), eq. 1.
 """
@@ -90,13 +90,13 @@ def parts(n_rows: int, n_classes: int) -> Iterator[slice]:
 def _decide(model: Scored, rows: Rows, table: Numbers | None) -> tuple[NDArray[np.int64], Numbers]:
     """Return positions in ``classes_``, and the confidence of each row."""
     if not hasattr(model, "predict_proba"):
-        return model._labels(rows, 1)[:, 0], leads(model._scores(rows))
+        return model._labels(rows, 1)[:, 0], top2_margins(model._scores(rows))
     p = model.predict_proba(rows).astype(np.float64)
     best = model._labels(rows, 1)[:, 0] if table is None else (p @ table).argmin(axis=1)
     return best, p.max(axis=1)
 
 
-def leads(scores: Array) -> Numbers:
+def top2_margins(scores: Array) -> Numbers:
     """Return the largest score less the second of every row.
 
     Parameters

@@ -140,7 +140,7 @@ class ExactClassifier(LinearClassifier, BaseEstimator):
         return solution.certificate, solution.history
 
 
-class Given(NamedTuple):
+class FitInputs(NamedTuple):
     """Validated arguments of ``fit``, and how they are trained."""
 
     rows: ArrayLike
@@ -215,7 +215,7 @@ class Training:
         """
         check_parameters(self.model)
 
-    def given(self, X: RowsLike, y: ArrayLike, sample_weight: ArrayLike | None) -> Given:
+    def given(self, X: RowsLike, y: ArrayLike, sample_weight: ArrayLike | None) -> FitInputs:
         """Turn the arguments of ``fit`` into a problem, and choose how it is trained."""
         rows, targets = validated(self.model, X, y)
         dataset, classes = self.model._dataset(rows, targets, sample_weight, classes=self.classes)
@@ -226,7 +226,7 @@ class Training:
             kept = rows_with_weight(targets, *weights)
             problem = with_base_scores(problem, self.base_scores, len(targets), kept)
         metadata = {} if sample_weight is None else {"sample_weight": sample_weight}
-        return Given(rows, targets, metadata, problem, classes, *self.options(problem))
+        return FitInputs(rows, targets, metadata, problem, classes, *self.options(problem))
 
     @property
     def keeps_duals(self) -> bool:
@@ -254,7 +254,7 @@ class Training:
         """Draw the seed of the random orders."""
         return int(check_random_state(self.model.random_state).randint(2**31 - 1))
 
-    def checkpoints(self, given: Given, seed: int) -> Checkpoints:
+    def checkpoints(self, given: FitInputs, seed: int) -> Checkpoints:
         """Return the hook that keeps checkpoints."""
         model = self.model
         facts = model._facts(given.problem, given.classes)
@@ -277,7 +277,7 @@ class Training:
         """Return where training takes place; None: in this process."""
         return None
 
-    def solve(self, given: Given, task: FitTask | None) -> Solution:
+    def solve(self, given: FitInputs, task: FitTask | None) -> Solution:
         """Train, from a checkpoint, a start or where an earlier fit ended."""
         needs = given.needs
         if self.verbose and (needs.matters if isinstance(needs, Choice) else needs):
@@ -298,7 +298,9 @@ class Training:
                 "features (hashing, selection), a smaller C or fewer classes"
             ) from error
 
-    def _solve(self, given: Given, task: FitTask | None, stack: contextlib.ExitStack) -> Solution:
+    def _solve(
+        self, given: FitInputs, task: FitTask | None, stack: contextlib.ExitStack
+    ) -> Solution:
         """Train with the hooks that are asked for; the stack closes what they hold."""
         model, seed = self.model, self.seed()
         hooks: list[Hook] = []
@@ -328,7 +330,7 @@ class Training:
             backend=self.backend(),
         )
 
-    def adopt(self, given: Given, solution: Solution) -> None:
+    def adopt(self, given: FitInputs, solution: Solution) -> None:
         """Give the model its fitted attributes, all at once, as Ctrl-C may come."""
         model = self.model
         certificate, history = model._proof(solution)
@@ -337,7 +339,7 @@ class Training:
         if "coef_" in state:
             state["_coefficients"] = state.pop("coef_")
         if model.warm_start or not self.is_final:
-            self.ended = WarmStart.of(given.problem, solution.start, given.classes)
+            self.ended = WarmStart.from_problem(given.problem, solution.start, given.classes)
         if model.warm_start:
             state["_warm_start"] = self.ended
         elif self.ended is not None:
@@ -345,7 +347,7 @@ class Training:
         state.update(certificate_=certificate, history_=history, n_iter_=len(history))
         model.__dict__ = state
 
-    def attributes(self, given: Given, solution: Solution) -> Settings:
+    def attributes(self, given: FitInputs, solution: Solution) -> Settings:
         """Return the attributes for prediction."""
         return self.model._attributes(solution.weights, given.classes)
 
@@ -368,7 +370,7 @@ class Training:
                 ConvergenceWarning,
             )
 
-    def warn_of_one_class(self, given: Given) -> None:
+    def warn_of_one_class(self, given: FitInputs) -> None:
         """Warn of a model that gives nearly all training rows one class."""
         # Predictions have no base scores; a process of several has a part of the rows or weights.
         if self.base_scores is not None or self.backend() is not None:
@@ -387,15 +389,15 @@ class Training:
         """Return the least and the largest C_i."""
         return float(problem.costs.min()), float(problem.costs.max())
 
-    def _start(self, given: Given) -> Start | None:
+    def _start(self, given: FitInputs) -> Start | None:
         known = self.begin or self.model._remembered()
         return None if known is None else known.start_for(given.problem, given.classes)
 
-    def _remember(self, given: Given, start: Start) -> None:
+    def _remember(self, given: FitInputs, start: Start) -> None:
         """Keep where Ctrl-C ended training for the next fit, if that is to continue."""
         self.model.__dict__.pop("_warm_start", None)
         if self.model.warm_start:
-            self.model._warm_start = WarmStart.of(given.problem, start, given.classes)
+            self.model._warm_start = WarmStart.from_problem(given.problem, start, given.classes)
 
 
 def _is_lack_of_memory(error: MemoryError | RuntimeError) -> bool:

@@ -42,7 +42,7 @@ def base_of_offsets(
     """
     numbers = log_shares(dataset) if isinstance(offsets, str) else offsets_of(offsets, classes)
     return (
-        BaseScores.of_offsets(numbers, dataset.n_examples) if base is None else base.plus(numbers)
+        BaseScores.from_offsets(numbers, dataset.n_examples) if base is None else base.plus(numbers)
     )
 
 
@@ -145,8 +145,8 @@ def with_base_scores(
         scores = scores[kept]
     base = problem.base
     if base is None:
-        zero = BaseScores.of_offsets(np.zeros(k), problem.dataset.n_examples)
-        base = BaseScores.of_scores(scores) if scores.ndim == 2 else zero.plus(scores)
+        zero = BaseScores.from_offsets(np.zeros(k), problem.dataset.n_examples)
+        base = BaseScores.from_scores(scores) if scores.ndim == 2 else zero.plus(scores)
     else:
         base = base.plus(scores)
     return checked_base(problem.with_base(base))

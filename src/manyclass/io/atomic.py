@@ -44,7 +44,7 @@ def check_folder(folder: Path) -> None:
     with naming(f"cannot write to {folder}"):
         if folder.exists() and not folder.is_dir():
             raise NotADirectoryError(errno.ENOTDIR, "is no folder")
-        Unfinished(folder / "file" if folder.is_dir() else folder.resolve()).close()
+        AtomicFile(folder / "file" if folder.is_dir() else folder.resolve()).close()
 
 
 def is_special(path: Path) -> bool:
@@ -68,10 +68,10 @@ def replacement(name: str) -> Iterator[IO[bytes]]:
     with naming(name):
         target, mode = resolved(name)
         # No more readers than in the end, but the owner must be able to write.
-        new = Unfinished(target, 0o666 if mode is None else mode | 0o600)
+        new = AtomicFile(target, 0o666 if mode is None else mode | 0o600)
         with contextlib.closing(new):
             yield new.file
-            new.take_place(mode)
+            new.commit(mode)
 
 
 def reserve(handle: int, size: int) -> None:
@@ -137,7 +137,7 @@ def explain(error: OSError) -> str:
     return f"{text}; {advice}" if advice else text
 
 
-class Unfinished:
+class AtomicFile:
     """A temporary file that replaces its target when it is complete.
 
     Parameters
@@ -167,7 +167,7 @@ class Unfinished:
             handle, self._name = _named(target.parent, mode)
         self.file: IO[bytes] = os.fdopen(handle, "w+b")
 
-    def take_place(self, mode: int | None) -> None:
+    def commit(self, mode: int | None) -> None:
         """Flush the file to disk and rename it to its target; ``mode``: its permissions then."""
         self._sync()
         if self._name is None:

@@ -55,7 +55,7 @@ class Labelled:
     n_features: int
 
     @classmethod
-    def of(cls, rows: Dataset, indicator: CsrArray, C: float, loss: str) -> Labelled:
+    def from_rows(cls, rows: Dataset, indicator: CsrArray, C: float, loss: str) -> Labelled:
         """Return the problem on the features that the rows have."""
         X, features = compact(rows, rows.matrix())
         d = rows.n_features

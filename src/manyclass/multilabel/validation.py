@@ -78,4 +78,4 @@ def checked_sets(
         rows, np.zeros(len(weights), np.int32), n_classes=1, weights=weights, bias=bias
     )
     check_size(dataset)
-    return Labelled.of(dataset, indicator, C, loss), classes
+    return Labelled.from_rows(dataset, indicator, C, loss), classes

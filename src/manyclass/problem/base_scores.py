@@ -45,7 +45,7 @@ class BaseScores:
     gamma: float
 
     @classmethod
-    def of_costs(cls, costs: Numbers, labels: NDArray[np.int32]) -> BaseScores:
+    def from_costs(cls, costs: Numbers, labels: NDArray[np.int32]) -> BaseScores:
         """Return those of costs.
 
         Parameters
@@ -60,17 +60,17 @@ class BaseScores:
         return cls(table, labels, gamma)
 
     @classmethod
-    def of_excluded(cls, excluded: NDArray[np.bool_], labels: NDArray[np.int32]) -> BaseScores:
+    def from_excluded(cls, excluded: NDArray[np.bool_], labels: NDArray[np.int32]) -> BaseScores:
         """Return those that exclude classes: row y, column c, shape (k, k)."""
         return cls(np.where(excluded, EXCLUDED, 0.0), labels, 1.0)
 
     @classmethod
-    def of_offsets(cls, offsets: Numbers, n_examples: int) -> BaseScores:
+    def from_offsets(cls, offsets: Numbers, n_examples: int) -> BaseScores:
         """Return those of offsets of the classes, shape (k,)."""
         return cls(offsets[None], np.zeros(n_examples, np.int32), 1.0)
 
     @classmethod
-    def of_scores(cls, scores: Numbers) -> BaseScores:
+    def from_scores(cls, scores: Numbers) -> BaseScores:
         """Return those of scores of the examples, shape (n, k)."""
         return cls(scores, np.arange(len(scores), dtype=np.int32), 1.0)
 
@@ -78,7 +78,7 @@ class BaseScores:
         """Return these with numbers added, of the classes, shape (k,), or of all, shape (n, k)."""
         if numbers.ndim == 1:
             return replace(self, table=self.table + numbers)
-        return replace(BaseScores.of_scores(self.of(slice(None)) + numbers), gamma=self.gamma)
+        return replace(BaseScores.from_scores(self.of(slice(None)) + numbers), gamma=self.gamma)
 
     def by_class(self, labels: NDArray[np.int32]) -> BaseScores:
         """Return the same relative margins, with a row for each class y, where b_y = 0, gamma = 1.

@@ -264,7 +264,7 @@ class Taxonomy:
     def _ranges_of(self, classes: Array) -> tuple[ClassRanges, Numbers, Numbers, Range]:
         """Return classes by ranges, their numbers, and the least and largest distance."""
         places = self._places_of(classes)
-        tree = ClassRanges.of(self._above, places)
+        tree = ClassRanges.from_parents(self._above, places)
         depths = self.depths[tree.kept]
         if callable(self.distance):
             of_node: Numbers = self._of_depths(depths)

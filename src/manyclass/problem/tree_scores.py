@@ -52,7 +52,7 @@ class ClassRanges:
     kept: NDArray[np.int64]
 
     @classmethod
-    def of(cls, above: NDArray[np.int64], places: NDArray[np.int64]) -> ClassRanges:
+    def from_parents(cls, above: NDArray[np.int64], places: NDArray[np.int64]) -> ClassRanges:
         """Return those of a tree.
 
         Parameters
@@ -149,7 +149,7 @@ class TreeScores:
         """Return these with numbers added, of the classes, shape (k,), or of all, shape (n, k)."""
         if numbers.ndim == 1:
             return replace(self, of_class=self.of_class + numbers, own=self.own + numbers)
-        return replace(BaseScores.of_scores(self.of(slice(None)) + numbers), gamma=self.gamma)
+        return replace(BaseScores.from_scores(self.of(slice(None)) + numbers), gamma=self.gamma)
 
     def of(self, part: slice | NDArray[np.intp]) -> Numbers:
         """Return those of some examples, shape (rows, k)."""

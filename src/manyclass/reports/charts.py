@@ -40,7 +40,9 @@ class Axis:
     log: bool = False
 
     @classmethod
-    def of(cls, title: str, values: list[float], *, log: bool = False, zero: bool = False) -> Axis:
+    def from_values(
+        cls, title: str, values: list[float], *, log: bool = False, zero: bool = False
+    ) -> Axis:
         """Return the axis that holds all values; ``zero``: from 0 on."""
         low, high = min(values), max(values)
         if log:
@@ -104,8 +106,8 @@ def chart(
     """
     series = [one for one in series if one.points]
     across, up = zip(*(point for one in series for point in one.points), strict=True)
-    x = Axis.of(titles[0], list(across), zero=True)
-    y = Axis.of(titles[1], list(up), log=log, zero=zero)
+    x = Axis.from_values(titles[0], list(across), zero=True)
+    y = Axis.from_values(titles[1], list(up), log=log, zero=zero)
     drawing = element(
         "svg",
         _frame(x, y),

@@ -12,7 +12,7 @@ from sklearn.base import ClassifierMixin
 from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import _num_samples
 
-from manyclass.estimators.decisions import leads, parts
+from manyclass.estimators.decisions import parts, top2_margins
 from manyclass.reports.confusion import LabelCodes, columns
 from manyclass.utils.types import Array, Numbers
 
@@ -36,7 +36,8 @@ class Coverage:
     Attributes
     ----------
     measure : str
-        "probability", the largest one of a row, or "lead", the largest score less the second.
+        "probability", the largest one of a row, or "top-2 margin", the largest score less the
+        second.
     thresholds : ndarray of shape (n_thresholds,), float64
         So that about 100, 95, 90, 80, 70, 60 and 50 % of the rows have at least this confidence.
     coverage : ndarray of shape (n_thresholds,), float64
@@ -51,7 +52,7 @@ class Coverage:
     errors: Numbers
 
     @classmethod
-    def of(cls, measure: str, confidence: Numbers, right: Array) -> Coverage:
+    def from_confidence(cls, measure: str, confidence: Numbers, right: Array) -> Coverage:
         """Compute it.
 
         Parameters
@@ -63,7 +64,8 @@ class Coverage:
         Examples
         --------
         >>> import numpy as np
-        >>> found = Coverage.of("lead", np.array([0.9, 0.1]), np.array([True, False]))
+        >>> right = np.array([True, False])
+        >>> found = Coverage.from_confidence("top-2 margin", np.array([0.9, 0.1]), right)
         >>> found.errors.tolist()[0], found.errors.tolist()[-1]
         (0.5, 0.0)
         """
@@ -98,8 +100,8 @@ def threshold(row: Covered) -> str:
     return str(Decimal(row["threshold"]).normalize(Context(prec=4, rounding=ROUND_FLOOR)))
 
 
-def largest_leads(model: ClassifierMixin, X: ArrayLike) -> Numbers:
-    """Return the lead of every row, a few rows at a time.
+def top2_margins_of(model: ClassifierMixin, X: ArrayLike) -> Numbers:
+    """Return the top-2 margin of every row, a few rows at a time.
 
     Parameters
     ----------
@@ -109,7 +111,7 @@ def largest_leads(model: ClassifierMixin, X: ArrayLike) -> Numbers:
     found = [np.empty(0)]
     for part in parts(_num_samples(X), len(model.classes_)):
         scores = np.asarray(model.decision_function(_safe_indexing(X, part)))
-        found.append(leads(scores.reshape(len(scores), -1)))
+        found.append(top2_margins(scores.reshape(len(scores), -1)))
     return np.concatenate(found)
 
 

@@ -22,7 +22,7 @@ from manyclass.reports.confusion import (
     label_codes,
     shown,
 )
-from manyclass.reports.coverage import TOP, Coverage, largest_leads, top_k_accuracy
+from manyclass.reports.coverage import TOP, Coverage, top2_margins_of, top_k_accuracy
 from manyclass.reports.tree_metrics import TreeMetrics
 from manyclass.utils.input_rows import is_sparse
 from manyclass.utils.types import Array, Label, Numbers, Rows, Settings
@@ -161,14 +161,14 @@ def evaluate(
     k = min(max(TOP), len(classifier.classes_) - 1) if confidence else 1
     best = classifier.predict_top_k(X, k) if k > 1 else classifier.predict(X)[:, None]
     codes = label_codes(classifier.classes_, truth, best[:, 0])
-    scores, pairs = ClassScores.of(codes), ConfusionPairs(codes)
+    scores, pairs = ClassScores.from_codes(codes), ConfusionPairs(codes)
     cost, tree = _mean_cost(classifier, codes), _by_tree(classifier, codes, taxonomy)
     if not confidence:
         return Evaluation(codes, scores, pairs, None, mean_cost=cost, tree=tree)
     top_k = top_k_accuracy(classifier.classes_, best, codes)
     if not has_probabilities(classifier):
         right = codes.true == codes.predicted
-        covered = Coverage.of("lead", largest_leads(classifier, X), right)
+        covered = Coverage.from_confidence("top-2 margin", top2_margins_of(classifier, X), right)
         return Evaluation(codes, scores, pairs, None, covered, top_k, cost, tree)
     found, covered = calibration(classifier, X, codes)
     return Evaluation(codes, scores, pairs, found, covered, top_k, cost, tree)
@@ -201,7 +201,9 @@ def _by_tree(
         rows = rows[nodes[codes.true]]
     if not len(rows):
         return None
-    return TreeMetrics.of(tree, labels[codes.true[rows]], labels[codes.predicted[rows]])
+    return TreeMetrics.from_predictions(
+        tree, labels[codes.true[rows]], labels[codes.predicted[rows]]
+    )
 
 
 def _transformed(steps: Pipeline, X: object) -> ArrayLike:
@@ -243,7 +245,7 @@ class ClassScores:
     support: NDArray[np.int64]
 
     @classmethod
-    def of(cls, codes: LabelCodes) -> ClassScores:
+    def from_codes(cls, codes: LabelCodes) -> ClassScores:
         """Compute them, in time and memory of n_samples + n_labels."""
         n = len(codes.labels)
         precision, recall, f1, support = precision_recall_fscore_support(
@@ -324,7 +326,9 @@ class Calibration:
     ece: float
 
     @classmethod
-    def of(cls, largest: Array, right: Array, log_loss: float | None) -> Calibration:
+    def from_probabilities(
+        cls, largest: Array, right: Array, log_loss: float | None
+    ) -> Calibration:
         """Compute it.
 
         Parameters
@@ -337,7 +341,8 @@ class Calibration:
         Examples
         --------
         >>> import numpy as np
-        >>> found = Calibration.of(np.array([0.85, 0.85]), np.array([True, False]), None)
+        >>> largest, right = np.array([0.85, 0.85]), np.array([True, False])
+        >>> found = Calibration.from_probabilities(largest, right, None)
         >>> round(found.ece, 6)
         0.35
         """
@@ -381,5 +386,7 @@ def calibration(
         losses.append(-np.log(np.maximum(true, np.finfo(p.dtype).eps, dtype=np.float64)))
     loss = np.concatenate(losses)
     right = codes.true == codes.predicted
-    found = Calibration.of(largest, right, float(loss.mean()) if len(loss) else None)
-    return found, Coverage.of("probability", largest, right)
+    found = Calibration.from_probabilities(
+        largest, right, float(loss.mean()) if len(loss) else None
+    )
+    return found, Coverage.from_confidence("probability", largest, right)

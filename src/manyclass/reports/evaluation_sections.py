@@ -43,7 +43,7 @@ COVERAGE = (
 )
 CONFIDENCE = {
     "probability": "Confidence is the largest probability.",
-    "lead": "Confidence is the lead: the largest score less the second.",
+    "top-2 margin": "Confidence is the top-2 margin: the largest score less the second.",
 }
 LEVELS = (
     "Of the rows whose true class is as deep, the share that is predicted below the same node of "

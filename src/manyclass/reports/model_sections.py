@@ -71,7 +71,7 @@ class About:
     steps: list[str]
 
     @classmethod
-    def of(cls, model: Estimator, steps: Pipeline | None = None) -> About:
+    def from_model(cls, model: Estimator, steps: Pipeline | None = None) -> About:
         """Describe a fitted model, with the pipeline of its preprocessing if there is one."""
         names = [] if steps is None else [one_line(repr(step), LONGEST) for _, step in steps.steps]
         return cls(model, KINDS[type(model).__name__].describe(model), names)

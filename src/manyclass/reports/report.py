@@ -141,7 +141,7 @@ def report_page(
         feature_names, _known_names(classifier, steps), classifier.n_features_in_
     )
     n_top = TOP if top_features is None and names is not None else top_features
-    about = model_sections.About.of(classifier, steps)
+    about = model_sections.About.from_model(classifier, steps)
     parts = [
         model_sections.trained_section(about),
         model_sections.proven_section(about),
@@ -216,14 +216,14 @@ def _number(value: float | None) -> str | None:
     return None if value is None else f"{value:.3f}"
 
 
-def _judged(found: Evaluation | MultilabelScores | None) -> list[tuple[str, str | None]]:
+def _scored(found: Evaluation | MultilabelScores | None) -> list[tuple[str, str | None]]:
     """Return the scores of a page's head."""
     if found is None:
         return []
     if isinstance(found, MultilabelScores):
         scores = found.scores()
         shares = [(name, percent(scores[key], 2)) for key, name in OF_SETS.items()]
-        return [*shares, ("rows judged", f"{found.n_rows:,}")]
+        return [*shares, ("test rows", f"{found.n_rows:,}")]
     tree = found.tree
     return [
         ("accuracy", percent(found.accuracy, 2)),
@@ -231,7 +231,7 @@ def _judged(found: Evaluation | MultilabelScores | None) -> list[tuple[str, str 
         ("mean cost", _number(found.mean_cost)),
         ("tree distance", _number(None if tree is None else tree.mean_distance)),
         ("tree F1", None if tree is None else percent(tree.f1, 2)),
-        ("rows judged", f"{found.n_rows:,}"),
+        ("test rows", f"{found.n_rows:,}"),
     ]
 
 
@@ -246,7 +246,7 @@ def _header(
     seconds = history[-1].seconds if history else math.nan
     digits = 2 if seconds < 0.1 else 3
     cards = [
-        *_judged(found),
+        *_scored(found),
         ("proven gap", None if proof is None else f"{100 * proof.relative_gap:.2g} %"),
         ("labels" if isinstance(model, MultilabelSVC) else "classes", f"{len(model.classes_):,}"),
         ("features", f"{model.n_features_in_:,}"),
@@ -258,7 +258,7 @@ def _header(
         note = paragraph("No labelled data were given, so predictions are not evaluated.")
     elif isinstance(found, Evaluation) and found.codes.n_unseen:
         note = paragraph(
-            f"{found.codes.n_unseen:,} of the rows judged have a label that is no class of the "
+            f"{found.codes.n_unseen:,} of the test rows have a label that is no class of the "
             "model; they count as errors."
         )
     line = paragraph(origin) if origin else None

@@ -34,7 +34,7 @@ class TreeMetrics:
     by_level: NDArray[np.float64]
 
     @classmethod
-    def of(cls, tree: Taxonomy, y: Array, predicted: Array) -> TreeMetrics:
+    def from_predictions(cls, tree: Taxonomy, y: Array, predicted: Array) -> TreeMetrics:
         """Compute them.
 
         Parameters
@@ -49,7 +49,8 @@ class TreeMetrics:
         >>> from manyclass import Taxonomy
         >>> from manyclass.reports.tree_metrics import TreeMetrics
         >>> tree = Taxonomy.from_paths(["a/x", "a/y", "b"])
-        >>> found = TreeMetrics.of(tree, np.array(["a/x", "b"]), np.array(["a/y", "b"]))
+        >>> y, predicted = np.array(["a/x", "b"]), np.array(["a/y", "b"])
+        >>> found = TreeMetrics.from_predictions(tree, y, predicted)
         >>> found.mean_distance, found.by_level.tolist()
         (1.0, [1.0, 0.0])
         """

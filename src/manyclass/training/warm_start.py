@@ -51,7 +51,7 @@ class WarmStart:
     columns: MergedColumns | None = None
 
     @classmethod
-    def of(cls, problem: Problem, start: Start, classes: Array) -> WarmStart:
+    def from_problem(cls, problem: Problem, start: Start, classes: Array) -> WarmStart:
         """Return the state in which the training of a problem ended."""
         data = problem.dataset
         return cls(

@@ -10,18 +10,18 @@ import scipy.sparse as sp
 
 from manyclass import MulticlassSVC, MultinomialLogisticRegression
 from manyclass.distributed.clusters.mapped import on_disk
-from manyclass.distributed.clusters.part import Like, Part, Plan, answer
-from manyclass.distributed.rows.data import common_of
+from manyclass.distributed.clusters.part import ArraySpec, Part, Plan, answer
+from manyclass.distributed.rows.data import global_info
 from manyclass.distributed.rows.svm_rows import COUNTS
 from manyclass.problem.dataset import is_mapped
 from tests.helpers.parts import D, K, X, Y
 
-LIKE = [Like((D + 1, K), np.dtype(float))] * 2 + [Like((1, COUNTS), np.dtype(float))]
+LIKE = [ArraySpec((D + 1, K), np.dtype(float))] * 2 + [ArraySpec((1, COUNTS), np.dtype(float))]
 FIRST = 1, np.zeros((D + 1, K)), np.ones((D + 1, 1)), 4.0, 1.7, 0
 
 
 def planned(model, *parts):
-    return Plan(common_of([part.known()[0] for part in parts], None, 1.0), model)
+    return Plan(global_info([part.known()[0] for part in parts], None, 1.0), model)
 
 
 @pytest.mark.parametrize("rows", [X, sp.csr_array(X), X[:1]], ids=["dense", "sparse", "one row"])
@@ -50,7 +50,7 @@ def test_a_mapped_part_that_moves_to_another_process_is_in_memory(tmp_path):
     plan = planned(MultinomialLogisticRegression(), mapped)
     mapped.ready(plan)
     moved = pickle.loads(pickle.dumps(mapped))
-    like = [Like((D + 1,), np.dtype(float))]
+    like = [ArraySpec((D + 1,), np.dtype(float))]
     found = [answer([one], "squares", like, plan)[0] for one in (mapped, moved)]
     np.testing.assert_array_equal(*found)
     np.testing.assert_allclose(found[0], [*(X**2).sum(axis=0), len(X)])

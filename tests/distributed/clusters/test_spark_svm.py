@@ -11,8 +11,8 @@ import pytest
 
 from manyclass import MulticlassSVC
 from manyclass.distributed.clusters import mapped
-from manyclass.distributed.clusters.part import Like, Part, Plan
-from manyclass.distributed.rows.data import common_of
+from manyclass.distributed.clusters.part import ArraySpec, Part, Plan
+from manyclass.distributed.rows.data import global_info
 from manyclass.distributed.rows.svm_rows import COUNTS, TERMS
 from tests.helpers.parts import DATA, WEIGHTS, X, Y, at_question, primal
 
@@ -138,7 +138,7 @@ class Asked:
     def __init__(self, folder):
         self.file = folder / "part"
         self.part = self.loaded()
-        common = common_of([self.part.known()[0]], None, 1.0)
+        common = global_info([self.part.known()[0]], None, 1.0)
         self.plan = Plan(common, MulticlassSVC(C=0.1, random_state=0))
         self.V, self.scale = np.zeros((X.shape[1] + 1, 5)), np.ones((X.shape[1] + 1, 1))
 
@@ -152,13 +152,13 @@ class Asked:
 
     def round(self, part, number):
         """What_r + U_r, W(z) and counts."""
-        like = [Like(self.V.shape, self.V.dtype)] * 2 + [Like((1, COUNTS), self.V.dtype)]
+        like = [ArraySpec(self.V.shape, self.V.dtype)] * 2 + [ArraySpec((1, COUNTS), self.V.dtype)]
         given = number, self.V, self.scale, 4.0, 1.7, 0
         return spark_state.answer_of(part, str(self.file), "round", like, self.plan, *given)
 
     def mark(self, part):
         """The mark of z."""
-        like = [Like((1, TERMS), self.V.dtype)]
+        like = [ArraySpec((1, TERMS), self.V.dtype)]
         given = self.V, self.scale, np.zeros(self.V.shape[0]), 0.0
         asked = spark_state.answer_of(part, str(self.file), "inspect", like, self.plan, *given)
         return asked[0][0, -1]
@@ -166,7 +166,7 @@ class Asked:
 
 @pytest.fixture(name="asked")
 def asked_fixture(tmp_path, monkeypatch):
-    monkeypatch.setattr(spark_state, "HELD", spark_state.Held())
+    monkeypatch.setattr(spark_state, "CACHED", spark_state.CachedPart())
     return Asked(tmp_path)
 
 
@@ -197,16 +197,16 @@ def test_another_process_continues_from_the_file(asked):
 def test_of_two_tasks_of_a_round_the_first_file_counts(asked, monkeypatch):
     """A task that ends second takes over what the first one has written."""
     first = {}
-    write = spark_state.Held.write
+    write = spark_state.CachedPart.write
 
     def slower(self, file):
         if not first:
-            monkeypatch.setattr(spark_state, "HELD", spark_state.Held())
+            monkeypatch.setattr(spark_state, "CACHED", spark_state.CachedPart())
             first["answer"] = None
             first["answer"] = asked.round(asked.loaded(), 1)
         return write(self, file)
 
-    monkeypatch.setattr(spark_state.Held, "write", slower)
+    monkeypatch.setattr(spark_state.CachedPart, "write", slower)
     second = asked.round(asked.part, 1)
     assert second[-1][0, -1] == first["answer"][-1][0, -1]
     np.testing.assert_allclose(second[1], first["answer"][1], rtol=1e-13, atol=1e-14)

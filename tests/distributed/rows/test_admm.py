@@ -329,7 +329,7 @@ def test_two_machines_of_two_classes(size):
     def problem_of_rows(rows):
         weights = np.ones(len(rows))
         data = Dataset.from_matrix(X[rows], labels[rows], n_classes=2, weights=weights, bias=1.0)
-        base = BaseScores.of_offsets(shift, len(rows))
+        base = BaseScores.from_offsets(shift, len(rows))
         return Problem(data, named("one_vs_rest"), 0.1, base=base)
 
     problem = problem_of_rows(np.arange(N))

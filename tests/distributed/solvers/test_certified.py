@@ -264,11 +264,14 @@ def test_certificates_hold_without_rounding(name, sparse, size):
 def exact_objectives(problem, X, solution):
     """P of W as users have it, and D of z."""
     data, formulation = problem.dataset, problem.formulation
-    exact = ExactProblem.of(
+    exact = ExactProblem.from_rows(
         X, data.labels, problem.costs, data.n_classes, formulation, bias=data.bias, squared=False
     )
     held = dense(solution.weights)
-    coef, last = Exact.of(held[:-1]), Exact.of(held[-1:] * held.dtype.type(data.bias))
+    coef, last = (
+        Exact.from_array(held[:-1]),
+        Exact.from_array(held[-1:] * held.dtype.type(data.bias)),
+    )
     last = last.over(Fraction(data.bias))
     W = Exact(np.vstack([coef.ints * last.unit, last.ints * coef.unit]), coef.unit * last.unit)
     W = W.centred() if formulation.centred else W

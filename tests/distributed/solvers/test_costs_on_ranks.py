@@ -49,7 +49,7 @@ def with_base(problem, seed, *, offsets=True):
     costs[0, 1] = 2.0
     np.fill_diagonal(costs, 0)
     shift = rng.normal(size=k) * offsets
-    base = BaseScores.of_costs(costs, problem.dataset.labels).plus(shift)
+    base = BaseScores.from_costs(costs, problem.dataset.labels).plus(shift)
     return replace(problem, base=base), costs, shift
 
 
@@ -94,7 +94,7 @@ def test_offsets_alone_and_rows_without_features(name, loss):
         X, problem.dataset.labels, n_classes=9, formulation=name, loss=loss, C=0.7
     )
     shift = np.random.default_rng(1).normal(size=9)
-    problem = replace(problem, base=BaseScores.of_offsets(shift, 100))
+    problem = replace(problem, base=BaseScores.from_offsets(shift, 100))
     one = train(problem, tol=1e-9).certificate.primal_objective
     check(problem, train_on(2, problem), one)
 
@@ -128,7 +128,7 @@ def test_weights_that_sum_to_zero_refuse_them(name):
 def test_more_classes_than_a_table_has_are_refused():
     X, labels = np.ones((4100, 1)), np.arange(4100)
     problem = make_problem(X, labels, n_classes=4100, formulation="crammer_singer")
-    problem = replace(problem, base=BaseScores.of_offsets(np.ones(4100), 4100))
+    problem = replace(problem, base=BaseScores.from_offsets(np.ones(4100), 4100))
     with pytest.raises(ValueError, match="up to 4096 classes, and there are 4100"):
         check_formulation(problem)
 

@@ -36,7 +36,7 @@ def test_every_pair_meets_once_and_no_block_is_in_two_places(n_blocks):
 @given(numbers, st.integers(0, 3))
 def test_each_rank_keeps_a_block_between_rounds(n_blocks, idle):
     n_ranks = (n_blocks + 1) // 2 + idle
-    schedule = Schedule.of(n_blocks, n_ranks)
+    schedule = Schedule.from_counts(n_blocks, n_ranks)
     for at, pairs in enumerate(one_factorisation(n_blocks)):
         assert sorted(p for p in schedule.rounds[at] if p) == sorted(pairs)
         assert len(schedule.rounds[at]) == n_ranks
@@ -60,11 +60,11 @@ def check_moves(schedule, before):
 
 def test_too_few_ranks_are_refused():
     with pytest.raises(ValueError, match="5 class blocks are too many for 2 ranks"):
-        Schedule.of(5, 2)
+        Schedule.from_counts(5, 2)
 
 
 def test_an_idle_rank_has_nothing_to_move():
-    assert Schedule.of(4, 3).move(0, 2) == Move()
+    assert Schedule.from_counts(4, 3).move(0, 2) == Move()
 
 
 @given(
@@ -96,7 +96,7 @@ def test_work_is_the_non_zeros_of_the_rows_of_a_class():
 
 @given(st.integers(1, 20))
 def test_ranks_share_the_ordered_pairs(n_blocks):
-    schedule = Schedule.of(n_blocks, n_blocks)
+    schedule = Schedule.from_counts(n_blocks, n_blocks)
     pairs = [pair for rank in range(n_blocks) for pair in schedule.pairs_of(rank)]
     assert sorted(pairs) == list(itertools.permutations(range(n_blocks), 2))
     assert schedule.n_pairs == len(pairs) // 2 + (n_blocks % 2) * len(schedule.rounds)

@@ -34,7 +34,7 @@ def with_scores(problem, seed=0):
     data = problem.dataset
     shape = data.n_examples, data.n_classes
     scores = np.random.default_rng(seed).normal(scale=2, size=shape)
-    return problem.with_base(BaseScores.of_scores(scores))
+    return problem.with_base(BaseScores.from_scores(scores))
 
 
 @each("seed", range(12))

@@ -23,14 +23,14 @@ LOGIT_ADJUSTMENT = "logit_adjustment"
 COST_SCALINGS = ("margin", "slack")  # what costs do
 
 
-class Costly(Protocol):
+class HasCosts(Protocol):
     """An estimator with costs of mistakes."""
 
     costs: Costs | None
     cost_scaling: str
 
 
-class Shifted(Protocol):
+class HasClassOffset(Protocol):
     """An estimator with offsets of classes."""
 
     class_offset: Offsets | None
@@ -66,7 +66,7 @@ def class_offset(text: str) -> str | tuple[str, float]:
     return label, finite(offset)
 
 
-def take_offsets(model: Shifted, args: argparse.Namespace, y: Array) -> None:
+def take_offsets(model: HasClassOffset, args: argparse.Namespace, y: Array) -> None:
     """Set the offsets of the command line.
 
     Raises
@@ -126,7 +126,7 @@ def read_taxonomy(path: str, labels: Array) -> Taxonomy:
         raise UsageError(f"argument --taxonomy: {path}: {error}") from None
 
 
-def take_costs(model: Costly, args: argparse.Namespace, y: Array) -> None:
+def take_costs(model: HasCosts, args: argparse.Namespace, y: Array) -> None:
     """Set the costs of the command line; the file has the labels of DATA, in any order.
 
     Raises

@@ -250,7 +250,7 @@ def timed(args: argparse.Namespace, fit: Callable[[], object]) -> float:
     return time.perf_counter() - began
 
 
-class Weighted(Protocol):
+class HasClassWeight(Protocol):
     """An estimator with class weights."""
 
     class_weight: ClassWeight
@@ -284,7 +284,7 @@ def check_labels(path: str, labels: Array) -> None:
         )
 
 
-def weigh_classes(model: Weighted, args: argparse.Namespace, y: Array) -> None:
+def weigh_classes(model: HasClassWeight, args: argparse.Namespace, y: Array) -> None:
     """Set the class weights of the command line, which names classes by their labels.
 
     Raises

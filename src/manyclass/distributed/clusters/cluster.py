@@ -17,20 +17,19 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import ArrayLike
 
-from manyclass.distributed.clusters.part import Answers, Like, Model, Plan, Ready
+from manyclass.distributed.clusters.part import Answers, ArraySpec, Model, PartInfo, Plan
 from manyclass.distributed.rows.admm import LOG_LOSS, consensus_options
 from manyclass.distributed.rows.averaged_newton import AveragedNewton
-from manyclass.distributed.rows.data import common_of, dataset_of, facts_of_parts
+from manyclass.distributed.rows.data import dataset_of, facts_of_parts, global_info
 from manyclass.distributed.rows.svm import SvmOnRows
-from manyclass.estimators.exact_fit import Given, Training
+from manyclass.estimators.exact_fit import FitInputs, Training
 from manyclass.estimators.logistic import MultinomialLogisticRegression
 from manyclass.estimators.svc import MulticlassSVC
 from manyclass.problem.problem import Problem
 from manyclass.problem.solution import Start
 from manyclass.solvers.logistic.engine import PrimalEngine
 from manyclass.solvers.logistic.newton import LogisticNewton, NewtonLogistic
-from manyclass.solvers.logistic.row_sums import Given as Arguments
-from manyclass.solvers.logistic.row_sums import Question
+from manyclass.solvers.logistic.row_sums import Arguments, Question
 from manyclass.solvers.weights.storage_choice import Choice
 from manyclass.training.checkpoints import Checkpoints
 from manyclass.training.epoch_loop import Solver
@@ -70,7 +69,7 @@ class Cluster(Protocol):
         """Give up what was sent."""
 
     def total(
-        self, question: str, plan: object, like: Sequence[Like], given: Sequence[object]
+        self, question: str, plan: object, like: Sequence[ArraySpec], given: Sequence[object]
     ) -> list[Array]:
         """Return the sums of the answers of all parts, added on the workers in a fixed order."""
 
@@ -79,7 +78,7 @@ class Cluster(Protocol):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Sent:
+class RemoteArray:
     """An array that the workers have, as it was."""
 
     values: Array
@@ -97,7 +96,7 @@ class RemoteParts:
 
     def __init__(self, cluster: Cluster, plan: Plan) -> None:
         self.cluster, self.plan = cluster, cluster.send(plan)
-        self._sent: list[Sent] = []  # the last used first
+        self._sent: list[RemoteArray] = []  # the last used first
 
     @property
     def n_parts(self) -> int:
@@ -106,7 +105,7 @@ class RemoteParts:
 
     def add(self, question: Question, given: Arguments, into: Sequence[Array]) -> None:
         """Add the answers of all parts to arrays."""
-        like = [Like(array.shape, array.dtype) for array in into]
+        like = [ArraySpec(array.shape, array.dtype) for array in into]
         arguments = [self._sent_out(value) for value in given]
         sums = self.cluster.total(question.__name__, self.plan, like, arguments)
         for total, one in zip(into, sums, strict=True):
@@ -125,14 +124,14 @@ class RemoteParts:
                 self._sent.insert(0, known)
                 return known.sent
         values = value.copy()
-        self._sent.insert(0, Sent(values, self.cluster.send(values)))
+        self._sent.insert(0, RemoteArray(values, self.cluster.send(values)))
         for old in self._sent[KEPT:]:
             self.cluster.drop(old.sent)
         del self._sent[KEPT:]
         return self._sent[0].sent
 
 
-class OnWorkers(OneProcess):
+class ClusterBackend(OneProcess):
     """Training in this process of rows on a cluster."""
 
     def __init__(self, cluster: Cluster, plan: Plan) -> None:
@@ -182,15 +181,15 @@ class ClusterTraining(Training):
         finally:
             self.cluster.close()
 
-    def given(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None) -> Given:
+    def given(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None) -> FitInputs:
         """Load the parts; return the problem of no rows."""
         model, cluster = self.model, self.cluster
         cluster.load()
         abouts = _checked(cluster.call("known"))
         bias = float(model.intercept_scaling) if model.fit_intercept else 0.0
-        common = common_of(abouts, model.class_weight, bias)
+        common = global_info(abouts, model.class_weight, bias)
         plan = Plan(common, _plain(model))
-        found = [Ready(*found) for found in cluster.call("ready", plan)]
+        found = [PartInfo(*found) for found in cluster.call("ready", plan)]
         for one in found:
             if one.error is not None:
                 raise one.error
@@ -200,7 +199,7 @@ class ClusterTraining(Training):
         _know_features(model, abouts)
         metadata = {} if sample_weight is None else {"sample_weight": sample_weight}
         options = self.options(problem)[0]
-        return Given(X, y, metadata, problem, common.classes, options, "")
+        return FitInputs(X, y, metadata, problem, common.classes, options, "")
 
     def options(self, problem: Problem) -> tuple[Options, Choice | str]:
         """Choose how the problem is trained: by consensus, where it is no logistic regression."""
@@ -208,17 +207,17 @@ class ClusterTraining(Training):
             return super().options(problem)
         return consensus_options(self.model), ""
 
-    def checkpoints(self, given: Given, seed: int) -> Checkpoints:
+    def checkpoints(self, given: FitInputs, seed: int) -> Checkpoints:
         """Return the hook that keeps checkpoints, which hold W."""
         model = self.model
         facts = model._facts(given.problem, given.classes)
         of_all = facts_of_parts(facts, self.cluster.call("facts", self.plan))
         return Checkpoints(model.checkpoint, model.checkpoint_minutes, of_all, seed)
 
-    def backend(self) -> OnWorkers:
+    def backend(self) -> ClusterBackend:
         """Return that the rows are on the workers."""
         assert self.plan is not None
-        return OnWorkers(self.cluster, self.plan)
+        return ClusterBackend(self.cluster, self.plan)
 
     def range_of_costs(self, _problem: Problem) -> tuple[float, float]:
         """Return the least and the largest C_i of all parts."""

@@ -21,7 +21,7 @@ from dask import delayed
 from distributed.comm import CommClosedError
 
 from manyclass.distributed.clusters.mapped import on_disk
-from manyclass.distributed.clusters.part import Answers, Like, Part, added, answer, called
+from manyclass.distributed.clusters.part import Answers, ArraySpec, Part, added, answer, called
 from manyclass.utils.types import Array
 
 if TYPE_CHECKING:
@@ -96,7 +96,7 @@ class DaskParts:
         self.sent = [one for one in self.sent if one is not sent]
 
     def total(
-        self, question: str, plan: object, like: Sequence[Like], given: Sequence[object]
+        self, question: str, plan: object, like: Sequence[ArraySpec], given: Sequence[object]
     ) -> list[Array]:
         """Add the parts of each worker there, then those of two workers, and so on."""
 
@@ -222,7 +222,7 @@ class DaskParts:
         ) from cause
 
     def _sum_at(
-        self, home: str, question: str, like: Sequence[Like], told: Sequence[object]
+        self, home: str, question: str, like: Sequence[ArraySpec], told: Sequence[object]
     ) -> Future:
         """Submit the tasks that add the parts of a worker, as many at once as its memory holds."""
         sums = [

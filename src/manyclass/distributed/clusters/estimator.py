@@ -37,7 +37,7 @@ FIXED: Settings = {"merge_columns": False, "communicator": None, "split": None}
 OF_SVM: Settings = {"solver": "auto", "weights": "dense", **FIXED}
 
 
-class OnCluster:
+class ClusterMixin:
     """Methods of the estimators on the engines of clusters, which the plain ones do here."""
 
     plain: type[Model]
@@ -121,7 +121,7 @@ class OnCluster:
 
 
 @documented(like=MultinomialLogisticRegression)
-class ClusterLogisticRegression(OnCluster, MultinomialLogisticRegression):
+class ClusterLogisticRegression(ClusterMixin, MultinomialLogisticRegression):
     """Base of multinomial logistic regression on the engines of clusters.
 
     Parameters
@@ -199,7 +199,7 @@ class ClusterLogisticRegression(OnCluster, MultinomialLogisticRegression):
 
 
 @documented(like=MulticlassSVC)
-class ClusterSVC(OnCluster, MulticlassSVC):
+class ClusterSVC(ClusterMixin, MulticlassSVC):
     """Base of support vector machines on the engines of clusters.
 
     Parameters

@@ -20,7 +20,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from manyclass.distributed.rows.admm import LOG_LOSS
 from manyclass.distributed.rows.averaged_newton import NewtonRows
-from manyclass.distributed.rows.data import Common, about_rows, dataset_of, weights_of
+from manyclass.distributed.rows.data import GlobalInfo, about_rows, dataset_of, weights_of
 from manyclass.distributed.rows.parts import ALIGNMENT, PartOfRows, zeros_like
 from manyclass.distributed.rows.svm_rows import SvmRows
 from manyclass.estimators.logistic import MultinomialLogisticRegression
@@ -46,7 +46,7 @@ class Plan:
 
     Attributes
     ----------
-    common : Common
+    common : GlobalInfo
         Classes, and what else the parts have in common.
     model : MulticlassSVC or MultinomialLogisticRegression
         Not fitted; its ``n_jobs`` are threads for each part.
@@ -54,11 +54,11 @@ class Plan:
         Number of the first row among all, by the number of the part.
     """
 
-    common: Common
+    common: GlobalInfo
     model: Model
     firsts: Mapping[int, int] = field(default_factory=dict)
 
-    def following(self, parts: Sequence[Ready]) -> Plan:
+    def following(self, parts: Sequence[PartInfo]) -> Plan:
         """Return the plan for parts that follow each other."""
         ends = accumulate((part.n_examples for part in parts), initial=0)
         return replace(
@@ -66,7 +66,7 @@ class Plan:
         )
 
 
-class Ready(NamedTuple):
+class PartInfo(NamedTuple):
     """A part's number, its rows that are trained on, their least and largest C_i; or an error."""
 
     number: int
@@ -76,7 +76,7 @@ class Ready(NamedTuple):
     error: Exception | None
 
 
-class Like(NamedTuple):
+class ArraySpec(NamedTuple):
     """Shape and type of an array of sums."""
 
     shape: tuple[int, ...]
@@ -121,14 +121,14 @@ class Part:
         """Return what the others must know, and what is wrong."""
         return self.about, self.error
 
-    def ready(self, plan: Plan) -> Ready:
+    def ready(self, plan: Plan) -> PartInfo:
         """Make the problem of the part."""
         error = self._tried(lambda: self.planned(plan))
         if self._problem is None:
-            return Ready(self.number, 0, math.inf, 0.0, error)
+            return PartInfo(self.number, 0, math.inf, 0.0, error)
         costs = self._problem.costs
         least, largest = costs.min(initial=math.inf), costs.max(initial=0.0)
-        return Ready(self.number, len(costs), float(least), float(largest), error)
+        return PartInfo(self.number, len(costs), float(least), float(largest), error)
 
     def facts(self, plan: Plan) -> Facts:
         """Return what identifies the problem of the part."""
@@ -228,7 +228,7 @@ def called(part: Part, method: str, *arguments: object) -> object:
 
 
 def answer(
-    parts: Sequence[Part], question: str, like: Sequence[Like], plan: Plan, *given: object
+    parts: Sequence[Part], question: str, like: Sequence[ArraySpec], plan: Plan, *given: object
 ) -> list[Array]:
     """Return the sums of the parts of a worker, which add to them one after the other."""
     into = [zeros_like(np.empty(shape, dtype)) for shape, dtype in like]

@@ -15,7 +15,7 @@ from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
 from manyclass.distributed.clusters.part import (
     Answers,
-    Like,
+    ArraySpec,
     Part,
     Plan,
     Read,
@@ -52,7 +52,7 @@ class PartServer:
         return [called(part, method, *arguments) for part in self.parts]
 
     def answer(
-        self, question: str, like: Sequence[Like], plan: Plan, *given: object
+        self, question: str, like: Sequence[ArraySpec], plan: Plan, *given: object
     ) -> list[Array]:
         """Return the sums of its parts."""
         return answer(self.parts, question, like, plan, *given)
@@ -113,7 +113,7 @@ class RayParts:
         """Leave it to Ray, which counts references."""
 
     def total(
-        self, question: str, plan: object, like: Sequence[Like], given: Sequence[object]
+        self, question: str, plan: object, like: Sequence[ArraySpec], given: Sequence[object]
     ) -> list[Array]:
         """Add the sums of two actors on one of them, and so on."""
         actors = self.actors

@@ -26,7 +26,7 @@ from pyspark.sql import functions
 from pyspark.sql.types import ArrayType, NumericType
 
 from manyclass.distributed.clusters.cluster import ClusterTraining
-from manyclass.distributed.clusters.estimator import OnCluster
+from manyclass.distributed.clusters.estimator import ClusterMixin
 from manyclass.distributed.clusters.spark_parts import SparkParts, matrix_of
 from manyclass.estimators.logistic import MultinomialLogisticRegression
 from manyclass.estimators.parameters.documented import defaults_of
@@ -58,7 +58,7 @@ DOCS: Mapping[str, str] = {
 }
 
 
-def training_of(estimator: type[OnCluster]) -> Settings:
+def training_of(estimator: type[ClusterMixin]) -> Settings:
     """Return the parameters of training that a Spark Estimator has, with their defaults."""
     found = defaults_of(estimator)
     return {name: value for name, value in found.items() if name != "warm_start"}

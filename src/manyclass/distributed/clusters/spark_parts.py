@@ -24,8 +24,8 @@ from pyspark import SparkFiles, StorageLevel, TaskContext
 from pyspark.errors import PySparkException
 
 from manyclass.distributed.clusters.mapped import dump, load
-from manyclass.distributed.clusters.part import Answers, Like, Part, added, called
-from manyclass.distributed.clusters.spark_state import HELD, answer_of, states
+from manyclass.distributed.clusters.part import Answers, ArraySpec, Part, added, called
+from manyclass.distributed.clusters.spark_state import CACHED, answer_of, states
 from manyclass.utils.types import Array, Rows
 
 if TYPE_CHECKING:
@@ -91,7 +91,7 @@ class SparkParts:
         sent.destroy()
 
     def total(
-        self, question: str, plan: object, like: Sequence[Like], given: Sequence[object]
+        self, question: str, plan: object, like: Sequence[ArraySpec], given: Sequence[object]
     ) -> list[Array]:
         """Add the sums of neighbouring parts on executors, if there are many, then here."""
         told: list[Any] = [plan, *given]
@@ -166,7 +166,7 @@ def opened(row: Row) -> Part:
 def removed(row: Row) -> None:
     """Remove the files of a part."""
     PARTS.pop(row.file, None)
-    HELD.release()
+    CACHED.release()
     for file in (Path(row.file), *states(Path(row.file))):
         file.unlink(missing_ok=True)
 

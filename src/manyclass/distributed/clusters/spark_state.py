@@ -20,7 +20,7 @@ import uuid
 from collections.abc import Sequence
 from pathlib import Path
 
-from manyclass.distributed.clusters.part import Like, Part, Plan, answer
+from manyclass.distributed.clusters.part import ArraySpec, Part, Plan, answer
 from manyclass.distributed.rows.svm_rows import SvmRows
 from manyclass.utils.types import Array
 
@@ -28,7 +28,7 @@ KEPT = 2  # files of the last rounds
 MOVES = {SvmRows.round.__name__, SvmRows.settle.__name__}  # questions that change z
 
 
-class Held:
+class CachedPart:
     """The part whose z and U this process holds.
 
     Attributes
@@ -92,31 +92,31 @@ class Held:
         self.file = None
 
 
-HELD = Held()
+CACHED = CachedPart()
 
 
 def answer_of(
-    part: Part, file: str, question: str, like: Sequence[Like], plan: Plan, *given: object
+    part: Part, file: str, question: str, like: Sequence[ArraySpec], plan: Plan, *given: object
 ) -> list[Array]:
     """Return what a part answers whose rows are in a file."""
     rows = part.planned(plan)
     if not isinstance(rows, SvmRows):
         return answer([part], question, like, plan, *given)
-    held, rows_file = HELD, Path(file)
-    held.take(rows)
+    cached, rows_file = CACHED, Path(file)
+    cached.take(rows)
     known = states(rows_file)
     if question not in MOVES:
-        _resume(held, known)
+        _resume(cached, known)
         return answer([part], question, like, plan, *given)
     assert isinstance(given[0], int)
     number = given[0]
     after = of_round(rows_file, number)
-    if held.read(after):
+    if cached.read(after):
         return answer([part], question, like, plan, *given)
     before = [state for state in known if _number(state) < number]
-    _resume(held, before)
+    _resume(cached, before)
     found = answer([part], question, like, plan, *given)
-    if not held.write(after) and held.read(after):
+    if not cached.write(after) and cached.read(after):
         found = answer([part], question, like, plan, *given)
     for old in before[KEPT - 1 :]:
         old.unlink(missing_ok=True)
@@ -141,7 +141,7 @@ def _number(file: Path) -> int:
     return -1
 
 
-def _resume(held: Held, files: list[Path]) -> None:
+def _resume(cached: CachedPart, files: list[Path]) -> None:
     """Take over the first of some files that is there."""
-    if not any(map(held.read, files)):
-        held.begin()
+    if not any(map(cached.read, files)):
+        cached.begin()

@@ -23,7 +23,7 @@ KINDS = {"i": "whole numbers", "u": "whole numbers", "b": "booleans", "f": "numb
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Common:
+class GlobalInfo:
     """What all parts have in common.
 
     Attributes
@@ -82,7 +82,7 @@ def part_of(
     """
     parts = _gathered(ranks, about_rows(X, y, weights, names))
     try:
-        common = common_of(parts, class_weight, bias)
+        common = global_info(parts, class_weight, bias)
     except ValueError as error:
         raise known_to_all(error, 0) from None
     return dataset_of(X, y, weights, common), common.classes
@@ -106,7 +106,7 @@ def about_rows(
     }
 
 
-def common_of(parts: list[Settings], class_weight: ClassWeight, bias: float) -> Common:
+def global_info(parts: list[Settings], class_weight: ClassWeight, bias: float) -> GlobalInfo:
     """Return what parts have in common, from what is known of each (``about_rows``).
 
     Raises
@@ -117,10 +117,10 @@ def common_of(parts: list[Settings], class_weight: ClassWeight, bias: float) -> 
     filled = _checked(parts)
     dtype = np.dtype(filled[0]["dtype"])
     check_scaling(bias, dtype)
-    return Common(dtype, *_classes(filled, class_weight), bias)
+    return GlobalInfo(dtype, *_classes(filled, class_weight), bias)
 
 
-def dataset_of(X: Rows, y: Array, weights: NDArray[np.float64], common: Common) -> Dataset:
+def dataset_of(X: Rows, y: Array, weights: NDArray[np.float64], common: GlobalInfo) -> Dataset:
     """Turn the validated rows of a part into a data set: those of a positive weight."""
     weights = weights * _of_rows(y, common.classes, common.of_class)
     kept = np.flatnonzero(weights)

@@ -33,7 +33,7 @@ from manyclass.distributed.rows.data import facts_of_parts, part_of, weights_of
 from manyclass.distributed.rows.parts import RanksParts
 from manyclass.distributed.rows.svm import SvmOnRows
 from manyclass.distributed.rows.svm_rows import SvmRows
-from manyclass.estimators.exact_fit import Given, Training
+from manyclass.estimators.exact_fit import FitInputs, Training
 from manyclass.estimators.logistic import MultinomialLogisticRegression
 from manyclass.estimators.svc import MulticlassSVC
 from manyclass.estimators.validation import check_size, validated
@@ -107,7 +107,7 @@ class RowsTraining(Training):
         """Abort all ranks if one fails."""
         return abort_others(self.ranks)
 
-    def given(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None) -> Given:
+    def given(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None) -> FitInputs:
         """Turn the rows of this rank into its part of the problem."""
         ranks, model = self.ranks, self.model
 
@@ -142,7 +142,7 @@ class RowsTraining(Training):
         self.costs = _range_of_all(ranks, problem)
         options = agreed(ranks, lambda: self.options(problem)[0])
         metadata = {} if sample_weight is None else {"sample_weight": sample_weight}
-        return Given(rows, targets, metadata, problem, classes, options, "")
+        return FitInputs(rows, targets, metadata, problem, classes, options, "")
 
     def check_params(self) -> None:
         """Check the parameters.
@@ -169,7 +169,7 @@ class RowsTraining(Training):
         """Draw the seed of the random orders on rank 0."""
         return of_first(self.ranks, super().seed())
 
-    def checkpoints(self, given: Given, seed: int) -> RowsCheckpoints:
+    def checkpoints(self, given: FitInputs, seed: int) -> RowsCheckpoints:
         """Return the hook that keeps checkpoints."""
         model = self.model
         where = model.checkpoint, model.checkpoint_minutes
@@ -198,7 +198,7 @@ class RowsTraining(Training):
         begins = {"the weights to begin with": mark}
         check_same(self.ranks, facts_of_rank({}, {**params, **begins}), "parameters")
 
-    def _facts_of_all(self, given: Given) -> Facts:
+    def _facts_of_all(self, given: FitInputs) -> Facts:
         """Return the facts that identify the problem of all ranks."""
         facts = self.model._facts(given.problem, given.classes)
         text = np.frombuffer(json.dumps(facts).encode(), np.uint8)

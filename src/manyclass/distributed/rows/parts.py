@@ -14,7 +14,7 @@ import numpy as np
 
 from manyclass.distributed.communicator import Communicator
 from manyclass.distributed.rows.svm_rows import SvmRows
-from manyclass.solvers.logistic.row_sums import Given, LogisticRows, Question
+from manyclass.solvers.logistic.row_sums import Arguments, LogisticRows, Question
 from manyclass.utils.types import Array
 
 PartOfRows: TypeAlias = LogisticRows | SvmRows
@@ -49,7 +49,7 @@ class LocalParts:
         """Number of parts."""
         return len(self.parts)
 
-    def add(self, question: Question, given: Given, into: Sequence[Array]) -> None:
+    def add(self, question: Question, given: Arguments, into: Sequence[Array]) -> None:
         """Add the answers of all parts to arrays, in the order of the parts."""
         if self.n_jobs == 1:
             for part in self.parts:
@@ -90,7 +90,7 @@ class RanksParts:
         """Number of ranks."""
         return self.communicator.size
 
-    def add(self, question: Question, given: Given, into: Sequence[Array]) -> None:
+    def add(self, question: Question, given: Arguments, into: Sequence[Array]) -> None:
         """Add the answers of all ranks to arrays."""
         own = [zeros_like(array) for array in into]
         question(self.rows, *given, *own)

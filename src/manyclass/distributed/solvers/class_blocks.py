@@ -42,7 +42,9 @@ class ClassBlocks:
     place_of: NDArray[np.int32]
 
     @classmethod
-    def of(cls, work: NDArray[np.float64], n_blocks: int, rng: np.random.Generator) -> ClassBlocks:
+    def from_work(
+        cls, work: NDArray[np.float64], n_blocks: int, rng: np.random.Generator
+    ) -> ClassBlocks:
         """Cut the classes into class blocks at random, even by number and by work."""
         classes = [rng.permutation(some) for some in balanced_blocks(work, n_blocks, rng)]
         block_of = np.empty(len(work), np.int32)

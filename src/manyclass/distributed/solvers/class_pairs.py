@@ -90,7 +90,9 @@ class ClassPairSolver(DistributedSolver):
         """Begin from z = 0, or where another training ended."""
         problem, data = self.problem, self.problem.dataset
         n_ranks = self.communicator.size
-        self.schedule = Schedule.of(min(data.n_classes, BLOCKS_PER_RANK * n_ranks), n_ranks)
+        self.schedule = Schedule.from_counts(
+            min(data.n_classes, BLOCKS_PER_RANK * n_ranks), n_ranks
+        )
         self.trainer = core_class("PairTrainer", data.dtype)(core_problem(problem))
         norms = self.trainer.problem.squared_norms()
         check_squared_norms(norms)
@@ -173,7 +175,7 @@ class ClassPairSolver(DistributedSolver):
 
     def _begin_epoch(self) -> None:
         """Draw class blocks; take W and z of the first ones from all z."""
-        blocks = ClassBlocks.of(self._work, self.schedule.n_blocks, self.common)
+        blocks = ClassBlocks.from_work(self._work, self.schedule.n_blocks, self.common)
         self.round.begin(blocks)
         core, _ = self._core_pair()
         totals, scale = self._feasible(self.duals)

@@ -22,7 +22,7 @@ class CooDuals(NamedTuple):
     labels: NDArray[np.int32]
     values: Array
 
-    def of(self, some: NDArray[np.bool_]) -> CooDuals:
+    def select(self, some: NDArray[np.bool_]) -> CooDuals:
         """Return some of them."""
         return CooDuals(self.rows[some], self.labels[some], self.values[some])
 
@@ -49,7 +49,7 @@ class CooDuals(NamedTuple):
         for number, pair in enumerate(pairs):
             numbers[pair] = number
         keys = numbers[owners[self.rows], block_of[self.labels]]
-        some = self.of(keys >= 0)
+        some = self.select(keys >= 0)
         keys = keys[keys >= 0]
         order = np.argsort(keys, kind="stable")
         ends = np.cumsum(np.bincount(keys, minlength=len(pairs)))[:-1]
@@ -74,7 +74,7 @@ def start_duals(start: Start | None, filled: NDArray[np.bool_], dtype: DType) ->
         return concatenate([], dtype)
     z = sp.coo_array(start.duals)
     everything = CooDuals(z.row.astype(np.int32), z.col.astype(np.int32), z.data.astype(dtype))
-    return everything.of(filled[z.row] & (everything.values > 0))
+    return everything.select(filled[z.row] & (everything.values > 0))
 
 
 def to_core(

@@ -124,11 +124,11 @@ class DistributedCrammerSinger(ClassPairSolver):
         left = (problem.costs - _totals(problem, z)).astype(data.dtype)
         rest = CooDuals(np.arange(data.n_examples, dtype=np.int32), data.labels, left)
         shares = concatenate(
-            [rest.of(self.filled & ~_at_bound(problem, z)), z],
+            [rest.select(self.filled & ~_at_bound(problem, z)), z],
             data.dtype,
         )
         block = self.round.blocks.block_of[shares.labels]
-        self.round.own_duals = {b: shares.of(block == b) for b in self.round.held}
+        self.round.own_duals = {b: shares.select(block == b) for b in self.round.held}
         ascending = np.lexsort((shares.values, shares.rows))
         self._homes = np.zeros(data.n_examples, np.int32)
         self._homes[shares.rows[ascending]] = block[ascending]  # the last one stays
@@ -136,7 +136,7 @@ class DistributedCrammerSinger(ClassPairSolver):
     def _moved(self) -> CooDuals:
         """Return the z that this rank has at the end of an epoch; each is on one rank."""
         shares = concatenate(list(self.round.own_duals.values()), self.problem.dataset.dtype)
-        return shares.of(shares.labels != self.problem.dataset.labels[shares.rows])
+        return shares.select(shares.labels != self.problem.dataset.labels[shares.rows])
 
     def _visit_pair(self, rule: StoppingRule) -> PassTotals:
         """Visit the examples with a share in the pair, then those that still move."""
@@ -160,7 +160,7 @@ class DistributedCrammerSinger(ClassPairSolver):
         found = self._loops(lists, rows, loop, rule)
         moved = from_core(lists, self.round.classes_of())
         block = self.round.blocks.block_of[moved.labels]
-        self.round.own_duals.update({b: moved.of(block == b) for b in held})
+        self.round.own_duals.update({b: moved.select(block == b) for b in held})
         return found
 
     def _slots_to_score(self) -> NDArray[np.uint8]:

@@ -118,7 +118,7 @@ class Schedule:
     rounds: tuple[Round, ...]
 
     @classmethod
-    def of(cls, n_blocks: int, n_ranks: int) -> Schedule:
+    def from_counts(cls, n_blocks: int, n_ranks: int) -> Schedule:
         """Place the pairs of every round; there must be n_blocks / 2 ranks or more."""
         factors = one_factorisation(n_blocks)
         if len(factors[0]) > n_ranks:

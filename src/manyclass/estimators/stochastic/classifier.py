@@ -224,11 +224,18 @@ class StochasticClassifier(
                 kept, held = hold_out(rows, targets, sample_weight, share, rng)
                 score = self._scorer(*held)
                 rows, targets, sample_weight = kept
-            manner = self._manner_of(rows, go_on=self.warm_start)
+            input_settings = self._input_settings(rows, go_on=self.warm_start)
             dataset, classes = training_data(
-                rows, targets, sample_weight, self.class_weight, manner.bias, keeps_dense=False
+                rows,
+                targets,
+                sample_weight,
+                self.class_weight,
+                input_settings.bias,
+                keeps_dense=False,
             )
-            running = self._started(shape_of(dataset), classes, manner, go_on=self.warm_start)
+            running = self._started(
+                shape_of(dataset), classes, input_settings, go_on=self.warm_start
+            )
             status = self._train([dataset], running, rng, task, given, score)
         self._warn(status)
         return self

@@ -22,9 +22,9 @@ from manyclass.estimators.offsets import log_shares, offsets_of
 from manyclass.estimators.stochastic.run import (
     SPARSE_BIAS,
     Blocks,
+    InputSettings,
     Learnt,
-    Manner,
-    Running,
+    StochasticRun,
     epoch_line,
     fitted_attributes,
     shape_of,
@@ -70,7 +70,7 @@ class StochasticModel(LinearClassifier):
     """
 
     _learnt: Learnt | None  # the weights of predictions, if not those of the run
-    _running: Running | None  # the run that training continues
+    _running: StochasticRun | None  # the run that training continues
 
     @property
     def _coefficients(self) -> Coefficients:
@@ -95,7 +95,7 @@ class StochasticModel(LinearClassifier):
         if state.get("_learnt") is not None:
             return cast(Learnt, state["_learnt"])
         if state.get("_running") is not None:
-            return cast(Running, state["_running"]).learnt()
+            return cast(StochasticRun, state["_running"]).learnt()
         raise AttributeError(f"{type(self).__name__!r} object is not fitted")
 
     def _replace(self, learnt: Learnt) -> None:
@@ -120,7 +120,7 @@ class StochasticModel(LinearClassifier):
         with TURNS_CHANGE:
             return TURNS.setdefault(self, threading.RLock())
 
-    def _manner_of(self, X: Rows, *, go_on: bool) -> Manner:
+    def _input_settings(self, X: Rows, *, go_on: bool) -> InputSettings:
         """Return the preprocessing settings of rows like these; resuming keeps the bias value."""
         shares_little = is_sparse(X) and few_are_shared(X.nnz, *X.shape)
         bias = 0.0
@@ -129,11 +129,11 @@ class StochasticModel(LinearClassifier):
             bias = before or (SPARSE_BIAS if sp.issparse(X) else 1.0)
         elif self.fit_intercept:
             bias = float(self.intercept_scaling)
-        return Manner(bias, shares_little, 0 if X is None else np.shape(X)[0])
+        return InputSettings(bias, shares_little, 0 if X is None else np.shape(X)[0])
 
     def _dtype(self) -> DType:
         """Type of the weights, without computing them."""
-        running: Running | None = self.__dict__.get("_running")
+        running: StochasticRun | None = self.__dict__.get("_running")
         return self._now()[1].dtype if running is None else running.run.shape.dtype
 
     def _rng(self) -> np.random.Generator:
@@ -180,11 +180,13 @@ class StochasticModel(LinearClassifier):
             raise ValueError("classes must be passed on the first call to partial_fit.")
         return before
 
-    def _started(self, shape: Shape, classes: Array, manner: Manner, *, go_on: bool) -> Running:
+    def _started(
+        self, shape: Shape, classes: Array, input_settings: InputSettings, *, go_on: bool
+    ) -> StochasticRun:
         """Begin at W = 0 or, to ``go_on`` with the same classes, where training ended."""
         check_weights(self.loss, self.weights)
-        running: Running | None = self.__dict__.get("_running") if go_on else None
-        if running is not None and self._suits(running, shape, classes, manner):
+        running: StochasticRun | None = self.__dict__.get("_running") if go_on else None
+        if running is not None and self._suits(running, shape, classes, input_settings):
             return running
         averages = bool(self.average)
         choice = choose_sums(
@@ -192,8 +194,8 @@ class StochasticModel(LinearClassifier):
             self.loss,
             self.weights,
             averages=averages,
-            is_sparse=manner.is_sparse,
-            batch_size=min(int(self.batch_size), manner.n_rows),
+            is_sparse=input_settings.is_sparse,
+            batch_size=min(int(self.batch_size), input_settings.n_rows),
         )
         if self.verbose and choice.matters:
             print(choice, flush=True)
@@ -201,15 +203,17 @@ class StochasticModel(LinearClassifier):
         sums = new_sums(shape, choice, averages=averages, n_jobs=n_jobs)
         run = Stochastic(sums, new_clock(float(self.alpha), self.average))
         if go_on and self._is_fitted_like(shape, classes):
-            W = join_weights(*self._now(), manner.bias)
+            W = join_weights(*self._now(), input_settings.bias)
             run.resume(W, self.weight_seen_, self.n_steps_)
-        return Running(run, classes, manner.bias)
+        return StochasticRun(run, classes, input_settings.bias)
 
-    def _suits(self, running: Running, shape: Shape, classes: Array, manner: Manner) -> bool:
+    def _suits(
+        self, running: StochasticRun, shape: Shape, classes: Array, input_settings: InputSettings
+    ) -> bool:
         """Whether a run can continue with the current parameters."""
         return (
             np.array_equal(running.classes, classes)
-            and running.bias == manner.bias
+            and running.bias == input_settings.bias
             and running.run.suits(shape, self.loss, float(self.alpha), self.average)
         )
 
@@ -221,11 +225,11 @@ class StochasticModel(LinearClassifier):
     def _train(
         self,
         blocks: Iterable[Dataset],
-        running: Running,
+        running: StochasticRun,
         rng: np.random.Generator,
         task: FitTask,
         given: Self,
-        score: Callable[[Running], float] | None = None,
+        score: Callable[[StochasticRun], float] | None = None,
     ) -> Status:
         """Train to the end, and adopt the fitted weights; the input was like that of ``given``."""
         if self.warm_start:  # an interrupt leaves the model, and the run for the next fit
@@ -267,9 +271,9 @@ class StochasticModel(LinearClassifier):
             check_sparse(first)
             _check_feature_names(given, first, reset=True)
             given.n_features_in_ = shape.n_features
-            manner = self._manner_of(first, go_on=self.warm_start)
-            running = self._started(shape, classes, manner, go_on=self.warm_start)
-            source = Blocks(given, blocks, classes, shape.dtype, manner.bias)
+            input_settings = self._input_settings(first, go_on=self.warm_start)
+            running = self._started(shape, classes, input_settings, go_on=self.warm_start)
+            source = Blocks(given, blocks, classes, shape.dtype, input_settings.bias)
             task = FitTask(self, None, None, {}, self.max_iter)
             return self._train(source, running, self._rng(), task, given)
 
@@ -286,16 +290,16 @@ class StochasticModel(LinearClassifier):
             first, given = not hasattr(self, "classes_"), self._like_this()
             dtype = None if first else [self._dtype()]
             rows, targets = validated(given, X, y, dtype, reset=first)
-            manner = self._manner_of(rows, go_on=True)
+            input_settings = self._input_settings(rows, go_on=True)
             weights = self.class_weight
             assert not isinstance(weights, str)  # "balanced" has been refused
-            dataset = stream_data(rows, targets, sample_weight, weights, known, manner.bias)
+            dataset = stream_data(rows, targets, sample_weight, weights, known, input_settings.bias)
             if not dataset.n_examples and not first:
                 return
-            running = self._started(shape_of(dataset), known, manner, go_on=True)
+            running = self._started(shape_of(dataset), known, input_settings, go_on=True)
             self._train_once(dataset, running, given)
 
-    def _train_once(self, dataset: Dataset, running: Running, given: Self) -> None:
+    def _train_once(self, dataset: Dataset, running: StochasticRun, given: Self) -> None:
         """Visit some rows once; steps that were made before Ctrl-C count."""
         began, steps, loss = time.perf_counter(), running.run.clock.steps, np.nan
         plan = self._plan([dataset], running.classes)
@@ -310,7 +314,7 @@ class StochasticModel(LinearClassifier):
 
     def _adopt(
         self,
-        running: Running,
+        running: StochasticRun,
         history: list[StochasticRecord],
         given: Self,
         learnt: Learnt | None = None,
@@ -340,11 +344,11 @@ class StochasticModel(LinearClassifier):
 
     def _scorer(
         self, X: Rows, y: Array, weights: NDArray[np.float64]
-    ) -> Callable[[Running], float]:
+    ) -> Callable[[StochasticRun], float]:
         """Return a function that computes the accuracy of a run on these rows."""
         n_jobs = effective_n_jobs(self.n_jobs)
 
-        def score(running: Running) -> float:
+        def score(running: StochasticRun) -> float:
             best = best_classes(X, *running.learnt(), 1, n_jobs)[:, 0]
             right = running.classes[best] == y
             return float(weights @ right / weights.sum())

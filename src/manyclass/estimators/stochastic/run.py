@@ -29,7 +29,7 @@ SPARSE_BIAS = 0.1
 Learnt = tuple[Coefficients, Array]  # coefficients and intercepts
 
 
-class Running:
+class StochasticRun:
     """A run that may continue, and its current coefficients.
 
     Parameters
@@ -82,7 +82,7 @@ class Running:
         self.__dict__.update(state, moving=threading.RLock())
 
 
-class Manner(NamedTuple):
+class InputSettings(NamedTuple):
     """Settings of the input: bias, sparsity, batch size."""
 
     bias: float  # value of the appended feature
@@ -126,7 +126,7 @@ def two_at_least(classes: Array) -> Array:
     return classes
 
 
-def fitted_attributes(running: Running) -> Settings:
+def fitted_attributes(running: StochasticRun) -> Settings:
     """Return the attributes for prediction."""
     coef, intercept = running.learnt()
     return {"classes_": running.classes, "coef_": coef, "intercept_": intercept}

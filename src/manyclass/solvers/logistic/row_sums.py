@@ -38,7 +38,7 @@ VALUES_AT_A_TIME = 1 << 24  # of X
 
 # A method of LogisticRows, and what it is given: it adds to the arrays that come last.
 Question: TypeAlias = Callable[..., None]
-Given: TypeAlias = "Sequence[Array | float]"
+Arguments: TypeAlias = "Sequence[Array | float]"
 
 
 class Parts(Protocol):
@@ -48,7 +48,7 @@ class Parts(Protocol):
     def n_parts(self) -> int:
         """Number of parts."""
 
-    def add(self, question: Question, given: Given, into: Sequence[Array]) -> None:
+    def add(self, question: Question, given: Arguments, into: Sequence[Array]) -> None:
         """Add the answers of all parts to arrays, always in the same order."""
 
     def same(self, values: Array) -> None:
@@ -69,7 +69,7 @@ class OnePart:
     def __init__(self, rows: object) -> None:
         self.rows = rows
 
-    def add(self, question: Question, given: Given, into: Sequence[Array]) -> None:
+    def add(self, question: Question, given: Arguments, into: Sequence[Array]) -> None:
         """Add its answer."""
         question(self.rows, *given, *into)
 
