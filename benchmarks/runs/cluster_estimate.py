@@ -21,15 +21,15 @@ import numpy as np
 
 from manyclass.datasets import make_text_corpus
 from manyclass.distributed.rows.admm import ConsensusAdmm
-from manyclass.distributed.rows.parts import LocalParts
 from manyclass.distributed.rows.svm_rows import SvmRows
 from manyclass.estimators.logistic import logistic_problem
 from manyclass.problem.dataset import Dataset
 from manyclass.problem.formulations import named
 from manyclass.problem.problem import Problem
+from manyclass.rows.logistic_sums import Arguments, LogisticRows
+from manyclass.rows.parts import LocalParts, Question
 from manyclass.solvers.logistic.engine import PrimalEngine
 from manyclass.solvers.logistic.newton import NewtonLogistic
-from manyclass.solvers.logistic.row_sums import Arguments, LogisticRows, Question
 from manyclass.solvers.stopping import GapRule
 from manyclass.training.epoch_loop import Solver
 from manyclass.utils.types import Array

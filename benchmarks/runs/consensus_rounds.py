@@ -17,11 +17,11 @@ from typing import Any
 import numpy as np
 
 from manyclass.distributed.rows.admm import ConsensusAdmm
-from manyclass.distributed.rows.parts import LocalParts
 from manyclass.distributed.rows.svm_rows import SvmRows
 from manyclass.problem.dataset import Dataset
 from manyclass.problem.formulations import named
 from manyclass.problem.problem import Problem
+from manyclass.rows.parts import LocalParts
 from manyclass.solvers.stopping import GapRule
 from measuring.datasets.base import Data, find_datasets, sklearn_rows
 from measuring.quick import parse

@@ -19,13 +19,13 @@ import numpy as np
 from sklearn.datasets import load_digits
 
 from manyclass.distributed.rows.admm import ConsensusAdmm
-from manyclass.distributed.rows.parts import LocalParts
 from manyclass.distributed.rows.svm import SvmOnRows
 from manyclass.distributed.rows.svm_rows import SvmRows
 from manyclass.problem.dataset import Dataset
 from manyclass.problem.formulations import named
 from manyclass.problem.problem import Problem
-from manyclass.solvers.logistic.row_sums import Arguments, Question
+from manyclass.rows.logistic_sums import Arguments
+from manyclass.rows.parts import LocalParts, Question
 from manyclass.solvers.stopping import GapRule
 from manyclass.utils.types import Array
 from measuring.datasets.base import find_datasets, sklearn_rows

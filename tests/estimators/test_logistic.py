@@ -15,7 +15,7 @@ from manyclass import (
     save_model,
 )
 from manyclass.problem import dataset
-from manyclass.solvers.logistic import row_sums
+from manyclass.rows import logistic_sums
 
 
 @pytest.fixture(scope="module")
@@ -155,7 +155,7 @@ def test_rows_on_disk_that_exceed_the_memory_are_read_in_passes(converted, tmp_p
     else:
         np.save(tmp_path / "data.npy", X)
         mapped = np.load(tmp_path / "data.npy", mmap_mode="r")
-    monkeypatch.setattr(row_sums, "VALUES_AT_A_TIME", 900)
+    monkeypatch.setattr(logistic_sums, "VALUES_AT_A_TIME", 900)
     monkeypatch.setattr(dataset, "available_memory", lambda: X.nbytes // 3)
     model = MultinomialLogisticRegression(tol=1e-5).fit(mapped, y)
     assert all(record.n_duals == 0 for record in model.history_)

@@ -118,10 +118,6 @@ class ExactClassifier(LinearClassifier, BaseEstimator):
             If what training needs does not fit into memory.
         """
 
-    def _seed(self, seed: int, n_before: int) -> int | Sequence[int]:
-        """Return what the random orders are drawn from, after so many epochs."""
-        return [seed, n_before] if n_before else seed
-
     def _facts(self, problem: Problem, classes: Array) -> Facts:
         """Return the facts that identify the problem of a checkpoint."""
         return facts_of_problem(problem, classes)
@@ -324,7 +320,7 @@ class Training:
         n_before = 0 if start is None else len(start.history)
         return train(
             given.problem,
-            replace(given.options, seed=model._seed(seed, n_before)),
+            replace(given.options, seed=[seed, n_before] if n_before else seed),
             start=start,
             hooks=(*hooks, *self.hooks),
             backend=self.backend(),

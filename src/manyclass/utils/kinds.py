@@ -13,6 +13,7 @@ import numpy as np
 
 from manyclass.utils.types import Label
 
+NUMBERS = "biufc"  # kinds of types of NumPy
 TEXT, BOOLEAN, INTEGER, FLOAT = "text", "a boolean", "a whole number", "a number"
 COLLECTION, GAP, TIME, OTHER = "a collection", "missing", "a date or time", "something else"
 # In this order: a boolean of Python is a whole number, too.
@@ -71,6 +72,8 @@ def check_numbers(X: object) -> None:
         Naming the column.
     """
     if isinstance(X, np.ndarray):
+        if X.dtype.kind in NUMBERS:
+            return
         cells: Iterable[object] = X.ravel() if X.dtype.kind in "OU" else ()
         text = next((f"text ({str(cell)!r})" for cell in cells if isinstance(cell, str)), "text")
         _check(X.dtype, cells, "", text)

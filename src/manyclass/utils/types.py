@@ -9,6 +9,34 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 
+from manyclass.utils.named_options import (
+    CostScaling as CostScaling,
+)
+from manyclass.utils.named_options import (
+    FormulationName as FormulationName,
+)
+from manyclass.utils.named_options import (
+    LossName as LossName,
+)
+from manyclass.utils.named_options import (
+    MergeColumns as MergeColumns,
+)
+from manyclass.utils.named_options import (
+    SolverName as SolverName,
+)
+from manyclass.utils.named_options import (
+    StochasticLossName as StochasticLossName,
+)
+from manyclass.utils.named_options import (
+    StoppingName as StoppingName,
+)
+from manyclass.utils.named_options import (
+    Threshold as Threshold,
+)
+from manyclass.utils.named_options import (
+    WeightsName as WeightsName,
+)
+
 Array: TypeAlias = NDArray[Any]
 Numbers: TypeAlias = NDArray[np.float64]
 IntArray: TypeAlias = NDArray[np.integer[Any]]
@@ -19,31 +47,3 @@ RowsLike: TypeAlias = "ArrayLike | sp.sparray | sp.spmatrix"  # X as users give 
 Label: TypeAlias = Hashable
 ClassWeight: TypeAlias = "Mapping[Label, float] | Literal['balanced'] | None"
 Settings: TypeAlias = dict[str, Any]  # keyword arguments, attributes by name, a JSON object
-
-# Options of public signatures; tests compare them with the tables of what there is.
-FormulationName: TypeAlias = Literal[
-    "crammer_singer",
-    "weston_watkins",
-    "one_vs_rest",
-    "lee_lin_wahba",
-    "adm",
-    "ats",
-    "atm",
-    "reinforced",
-    "mmr",
-    "cs",
-    "ww",
-    "ovr",
-    "llw",
-    "rm",
-]
-LossName: TypeAlias = Literal["hinge", "squared_hinge"]
-StochasticLossName: TypeAlias = Literal["hinge", "log_loss", "perceptron"]
-SolverName: TypeAlias = Literal[
-    "auto", "sequential_dual", "exponentiated_gradient", "cutting_plane", "most_violating"
-]
-StoppingName: TypeAlias = Literal["gap", "kkt"]
-CostScaling: TypeAlias = Literal["margin", "slack"]
-WeightsName: TypeAlias = Literal["auto", "dense", "sparse"]
-MergeColumns: TypeAlias = Literal["auto", False]
-Threshold: TypeAlias = float | Literal["zero", "tuned"]

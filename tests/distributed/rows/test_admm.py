@@ -13,13 +13,13 @@ from sklearn.exceptions import ConvergenceWarning
 from manyclass import MulticlassSVC, load_model, save_model
 from manyclass.distributed.communicator import Serial
 from manyclass.distributed.rows.admm import ConsensusAdmm, scales
-from manyclass.distributed.rows.parts import LocalParts
 from manyclass.distributed.rows.svm_rows import COUNTS, SvmRows
 from manyclass.problem.base_scores import BaseScores
 from manyclass.problem.dataset import Dataset
 from manyclass.problem.formulations import named
 from manyclass.problem.objective import certificate
 from manyclass.problem.problem import Problem
+from manyclass.rows.parts import LocalParts
 from manyclass.solvers.stopping import GapRule
 from tests.helpers.cases import each
 from tests.helpers.catalog import train

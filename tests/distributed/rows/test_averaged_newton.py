@@ -7,10 +7,10 @@ import pytest
 import scipy.sparse as sp
 
 from manyclass.distributed.rows.averaged_newton import AveragedNewton, NewtonRows
-from manyclass.distributed.rows.parts import LocalParts
 from manyclass.estimators.logistic import LOGISTIC
 from manyclass.problem.dataset import Dataset
 from manyclass.problem.problem import Problem
+from manyclass.rows.parts import LocalParts
 from manyclass.solvers.logistic.engine import PrimalEngine
 from manyclass.solvers.logistic.newton import LogisticNewton, NewtonLogistic
 from manyclass.solvers.stopping import GapRule

@@ -7,12 +7,12 @@ import pytest
 import scipy.sparse as sp
 
 from manyclass.distributed.rows.admm import RELAXATION, ConsensusAdmm, power_of_two, scales
-from manyclass.distributed.rows.parts import LocalParts
 from manyclass.distributed.rows.svm_rows import SvmRows
 from manyclass.problem.dataset import Dataset
 from manyclass.problem.formulations import named
 from manyclass.problem.objective import certificate
 from manyclass.problem.problem import Problem
+from manyclass.rows.parts import LocalParts
 from manyclass.solvers.stopping import GapRule
 from tests.distributed.rows.test_admm import CASES, TOL, alone
 from tests.helpers.cases import each

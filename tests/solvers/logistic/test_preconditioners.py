@@ -7,7 +7,8 @@ import pytest
 import scipy.sparse as sp
 import scipy.special
 
-from manyclass.solvers.logistic import newton, preconditioners, row_sums
+from manyclass.rows import logistic_sums
+from manyclass.solvers.logistic import newton, preconditioners
 from manyclass.solvers.logistic.engine import LogisticEngine
 from manyclass.solvers.logistic.preconditioners import Diagonal, Kronecker, SampledHessian
 from tests.helpers.logistic import random_logistic
@@ -77,8 +78,8 @@ def test_parts_of_the_rows_add_up(monkeypatch):
     engine, R = engine_of(problem, spread=1.0), np.random.default_rng(0).normal(size=(6, 4))
     found = []
     for numbers in (1, 1 << 21):
-        monkeypatch.setattr(row_sums, "NUMBERS_AT_A_TIME", numbers)
-        monkeypatch.setattr(row_sums, "SCORES_AT_A_TIME", numbers)
+        monkeypatch.setattr(logistic_sums, "NUMBERS_AT_A_TIME", numbers)
+        monkeypatch.setattr(logistic_sums, "SCORES_AT_A_TIME", numbers)
         for kind in (Kronecker, SampledHessian):
             inverse = kind(engine)
             inverse.update(engine)

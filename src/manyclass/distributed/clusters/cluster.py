@@ -27,9 +27,9 @@ from manyclass.estimators.logistic import MultinomialLogisticRegression
 from manyclass.estimators.svc import MulticlassSVC
 from manyclass.problem.problem import Problem
 from manyclass.problem.solution import Start
+from manyclass.rows.parts import Arguments, Question
 from manyclass.solvers.logistic.engine import PrimalEngine
 from manyclass.solvers.logistic.newton import LogisticNewton, NewtonLogistic
-from manyclass.solvers.logistic.row_sums import Arguments, Question
 from manyclass.solvers.weights.storage_choice import Choice
 from manyclass.training.checkpoints import Checkpoints
 from manyclass.training.epoch_loop import Solver

@@ -13,7 +13,7 @@ from typing import BinaryIO
 import numpy as np
 
 from manyclass.distributed.clusters.part import Part
-from manyclass.distributed.rows.parts import ALIGNMENT
+from manyclass.rows.parts import ALIGNMENT
 
 
 def dump(part: Part, file: BinaryIO) -> None:

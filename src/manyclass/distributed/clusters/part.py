@@ -21,12 +21,12 @@ from numpy.typing import ArrayLike, NDArray
 from manyclass.distributed.rows.admm import LOG_LOSS
 from manyclass.distributed.rows.averaged_newton import NewtonRows
 from manyclass.distributed.rows.data import GlobalInfo, about_rows, dataset_of, weights_of
-from manyclass.distributed.rows.parts import ALIGNMENT, PartOfRows, zeros_like
 from manyclass.distributed.rows.svm_rows import SvmRows
 from manyclass.estimators.logistic import MultinomialLogisticRegression
 from manyclass.estimators.svc import MulticlassSVC
 from manyclass.estimators.validation import check_size, validated
 from manyclass.problem.problem import Problem
+from manyclass.rows.parts import ALIGNMENT, PartOfRows, zeros_like
 from manyclass.training.problem_fingerprint import facts_of_problem
 from manyclass.utils.fingerprints import Facts
 from manyclass.utils.machine import effective_n_jobs, one_blas_thread

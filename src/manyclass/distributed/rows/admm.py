@@ -43,7 +43,7 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from manyclass.distributed.rows.svm_rows import COUNTS, TERMS, SvmRows
+from manyclass.distributed.rows.svm_rows import COUNTS, TERMS
 from manyclass.estimators.svc import MulticlassSVC
 from manyclass.problem.problem import Problem
 from manyclass.problem.solution import (
@@ -57,8 +57,9 @@ from manyclass.problem.solution import (
     scale_of,
     share_of,
 )
+from manyclass.rows.parts import Parts
+from manyclass.rows.questions import ConsensusRounds
 from manyclass.solvers.certificates import as_returned, half_square
-from manyclass.solvers.logistic.row_sums import Parts
 from manyclass.solvers.stopping import StoppingRule
 from manyclass.solvers.weights.dense import (
     antisymmetric,
@@ -138,7 +139,7 @@ class ConsensusAdmm:
         self._marks = np.zeros(parts.n_parts)  # of z, as the last round left it in each part
         sizes, holders = np.zeros(2, np.int64), np.zeros(len(self.V), np.int64)
         zero = np.zeros(1)
-        parts.add(SvmRows.count, (), (sizes, holders, zero))
+        parts.add(ConsensusRounds.count, (), (sizes, holders, zero))
         parts.same(zero)
         self.n_examples, self.zero_objective = int(sizes[0]), float(zero[0])
         self._holders = holders[:, None].astype(data.dtype)  # R_j
@@ -148,7 +149,7 @@ class ConsensusAdmm:
         """Return sqrt(m_j), the same in all processes."""
         data = self.problem.dataset
         squares = np.zeros(data.n_features)
-        self.parts.add(SvmRows.squares, (), (squares,))
+        self.parts.add(ConsensusRounds.squares, (), (squares,))
         scale = np.ones((data.n_features + 1, 1), data.dtype)
         scale[:-1, 0] = scales(squares, self.parts.n_parts)
         self.parts.same(scale)
@@ -162,7 +163,7 @@ class ConsensusAdmm:
         self._n_rounds += 1
         scale, rho = self._scale, self.rho
         given = self._n_rounds, self.V * scale, scale, rho, RELAXATION, self.seed
-        self.parts.add(SvmRows.round, given, (total, of_duals, counts))
+        self.parts.add(ConsensusRounds.round, given, (total, of_duals, counts))
         before = self.V
         self.V = total * (rho * scale / (1 + self._holders * rho * scale**2))
         of_duals *= scale
@@ -225,7 +226,7 @@ class ConsensusAdmm:
         V = self.V * self._scale
         scaled = as_returned(self.problem, V)  # of the parts' rows
         given = V, self._scale, scaled.common, scaled.norm(k)
-        self.parts.add(SvmRows.inspect, given, (terms,))
+        self.parts.add(ConsensusRounds.inspect, given, (terms,))
         gap, loss, most_loss = (exact_sum(terms[:, i].tolist()) for i in range(3))
         if (terms[:, 4] != self._marks).any():
             gap = math.inf  # a part was lost after the round: its z is another

@@ -18,6 +18,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from manyclass.problem.problem import Problem
+from manyclass.rows.logistic_sums import LogisticRows, as_matrix
+from manyclass.rows.parts import OnePart
 from manyclass.solvers.logistic.engine import PrimalEngine, dot
 from manyclass.solvers.logistic.newton import (
     LogisticNewton,
@@ -26,7 +28,6 @@ from manyclass.solvers.logistic.newton import (
     preconditioning,
 )
 from manyclass.solvers.logistic.preconditioners import Preconditioner, preconditioner_for
-from manyclass.solvers.logistic.row_sums import LogisticRows, OnePart, as_matrix
 from manyclass.utils.types import Array
 
 LESS = 2.0

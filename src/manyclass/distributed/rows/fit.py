@@ -30,7 +30,7 @@ from manyclass.distributed.consensus import (
 from manyclass.distributed.ranks_backend import Ranks, RanksCheckpoints
 from manyclass.distributed.rows.admm import LOG_LOSS, consensus_options
 from manyclass.distributed.rows.data import facts_of_parts, part_of, weights_of
-from manyclass.distributed.rows.parts import RanksParts
+from manyclass.distributed.rows.ranks_parts import RanksParts
 from manyclass.distributed.rows.svm import SvmOnRows
 from manyclass.distributed.rows.svm_rows import SvmRows
 from manyclass.estimators.exact_fit import FitInputs, Training
@@ -39,9 +39,9 @@ from manyclass.estimators.svc import MulticlassSVC
 from manyclass.estimators.validation import check_size, validated
 from manyclass.problem.problem import Problem
 from manyclass.problem.solution import Solution, Start
+from manyclass.rows.logistic_sums import LogisticRows
 from manyclass.solvers.logistic.engine import PrimalEngine
 from manyclass.solvers.logistic.newton import NewtonLogistic
-from manyclass.solvers.logistic.row_sums import LogisticRows
 from manyclass.solvers.weights.storage_choice import Choice
 from manyclass.training.epoch_loop import Solver
 from manyclass.training.options import Options

@@ -12,8 +12,9 @@ import time
 import numpy as np
 
 from manyclass.distributed.rows.admm import ConsensusAdmm
-from manyclass.distributed.rows.svm_rows import COUNTS, SvmRows
+from manyclass.distributed.rows.svm_rows import COUNTS
 from manyclass.problem.solution import Certificate, EpochRecord, scale_of
+from manyclass.rows.questions import ConsensusRounds
 from manyclass.solvers.newton.proximal_newton import ProximalNewton, first_epsilon, is_small
 from manyclass.solvers.stopping import Found, GapRule, StoppingRule
 from manyclass.solvers.weights.dense import antisymmetric, subtract_means
@@ -40,9 +41,9 @@ class SvmOnRows(ConsensusAdmm):
         if self._phase is None and self._is_slow(rule):
             found = self.certify()
             W = self.best.astype(np.float64)
-            epsilon = first_epsilon(self.problem, self.parts, SvmRows, found.gap)
+            epsilon = first_epsilon(self.problem, self.parts, found.gap)
             if np.isfinite(epsilon):
-                self._phase = ProximalNewton(self.problem, self.parts, SvmRows, W, epsilon)
+                self._phase = ProximalNewton(self.problem, self.parts, W, epsilon)
         if self._phase is not None:
             return self._newton_round(self._phase)
         record = super().epoch(rule)
@@ -112,7 +113,7 @@ class SvmOnRows(ConsensusAdmm):
         phase, counts = self._phase, np.zeros((self.parts.n_parts, COUNTS))
         of_duals = np.zeros(self.V.shape)
         given = self._n_rounds, phase.W, self._scale, phase.epsilon, phase.length
-        self.parts.add(SvmRows.settle, given, (of_duals, counts))
+        self.parts.add(ConsensusRounds.settle, given, (of_duals, counts))
         of_duals *= self._scale
         self.V = phase.W.astype(self.V.dtype)
         if self.problem.formulation.centred:

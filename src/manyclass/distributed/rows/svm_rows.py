@@ -25,7 +25,7 @@ from manyclass.problem.dataset import SAMPLE, is_mapped
 from manyclass.problem.problem import Problem
 from manyclass.problem.solution import Start, exact_sum
 from manyclass.problem.zero_objective import zero_objective
-from manyclass.solvers.newton.proximal_rows import ProximalRows
+from manyclass.rows.proximal_response import ProximalRows
 from manyclass.solvers.sequential_dual import Active, SequentialDual
 from manyclass.solvers.stopping import GapRule
 from manyclass.solvers.weights.dense import squared_norm

@@ -18,7 +18,7 @@ from manyclass.estimators.parameters.description import (
     positive,
 )
 from manyclass.problem.formulations import FORMULATIONS, SHORT_NAMES
-from manyclass.utils.types import (
+from manyclass.utils.named_options import (
     CostScaling,
     LossName,
     SolverName,

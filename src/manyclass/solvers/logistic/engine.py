@@ -22,7 +22,9 @@ from manyclass import _core
 from manyclass.problem.dataset import SHARE_OF_MEMORY, exceeds_memory
 from manyclass.problem.problem import Problem
 from manyclass.problem.solution import Start
-from manyclass.solvers.logistic.row_sums import LogisticRows, OnePart, Parts, as_matrix
+from manyclass.rows.logistic_sums import LogisticRows, as_matrix
+from manyclass.rows.parts import OnePart, Parts
+from manyclass.rows.questions import SmoothLossSums
 from manyclass.solvers.weights.dense import BLOCK_BYTES, allocate_weights, in_batches
 from manyclass.utils.machine import available_memory
 from manyclass.utils.types import Array, DType
@@ -89,7 +91,7 @@ class PrimalEngine:
         self.regularize_intercept = regularize_intercept
         self.is_free = bool(data.bias) and not regularize_intercept
         sizes, costs = np.zeros(2, np.int64), np.zeros(1 + data.n_classes)
-        parts.add(LogisticRows.count, (), (sizes, costs))
+        parts.add(SmoothLossSums.count, (), (sizes, costs))
         self.n_examples, self.n_values = (int(size) for size in sizes)
         self.total_cost, self.class_costs = float(costs[0]), costs[1:]
         self.class_major = in_batches(problem, (self.n_values, self.n_examples))
@@ -181,7 +183,7 @@ class PrimalEngine:
     def gradient(self, W: Array) -> tuple[float, Array]:
         """Return P at some W, and its gradient."""
         gradient, loss = self.new_weights(), np.zeros(1)
-        self.parts.add(LogisticRows.gradient, (W, self.class_major), (gradient, loss))
+        self.parts.add(SmoothLossSums.gradient, (W, self.class_major), (gradient, loss))
         regularised = self.regularised(W)
         gradient += regularised
         return self.same(float(loss[0]) + 0.5 * dot(regularised, regularised)), gradient
@@ -198,7 +200,7 @@ class PrimalEngine:
 
     def curvature(self, along: Array, out: Array) -> None:
         """Add the product of the losses' Hessian at W with a matrix like W."""
-        self.parts.add(LogisticRows.curvature, (self.W, along, self.class_major), (out,))
+        self.parts.add(SmoothLossSums.curvature, (self.W, along, self.class_major), (out,))
 
     def inspect(
         self,
@@ -213,7 +215,7 @@ class PrimalEngine:
         """
         terms = np.zeros(len(GapTerms._fields))
         at = wide, self.largest(wide), shift.leaves, shift.enters, self.class_major
-        self.parts.add(LogisticRows.inspect, at, (sums, left, terms))
+        self.parts.add(SmoothLossSums.inspect, at, (sums, left, terms))
         return GapTerms(*terms.tolist())
 
     def largest(self, wide: NDArray[np.float64]) -> NDArray[np.float64]:

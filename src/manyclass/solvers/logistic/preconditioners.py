@@ -11,8 +11,8 @@ Each approximates H at the W of an engine, and is applied to R of shape (d + 1, 
                t_i = tr S_i = 1 - ||p_i||^2
     sampled    the inverse of H of some rows, by Cholesky
 
-Their sums over the rows: row_sums.py. Intercepts that are not regularised are treated as if
-they were.
+Their sums over the rows: rows/logistic_sums.py. Free intercepts are treated as if
+they were regularized.
 """
 
 from __future__ import annotations
@@ -23,9 +23,10 @@ import numpy as np
 import scipy.linalg
 from numpy.typing import NDArray
 
+from manyclass.rows.parts import Question
+from manyclass.rows.questions import SmoothLossSums
 from manyclass.solvers.cholesky import Solve, inverse_of
 from manyclass.solvers.logistic.engine import PrimalEngine
-from manyclass.solvers.logistic.row_sums import LogisticRows, Question
 from manyclass.utils.types import Array
 
 # G and A are factorised up to so many features and classes, where there are as many rows; G is of
@@ -59,14 +60,14 @@ class Diagonal:
 
     def __init__(self, engine: PrimalEngine) -> None:
         self._g = np.zeros(engine.problem.dataset.n_features + 1)
-        engine.parts.add(LogisticRows.squares, (), (self._g,))
+        engine.parts.add(SmoothLossSums.squares, (), (self._g,))
         self._scale: Array = np.ones(1)
 
     def update(self, engine: PrimalEngine) -> None:
         """Take the mean of p (1 - p) of every class over some rows at the engine's W."""
         total, weight = np.zeros(engine.problem.dataset.n_classes), np.zeros(1)
         at = engine.W, engine.class_major, engine.n_examples, SAMPLED_ROWS
-        engine.parts.add(LogisticRows.variances, at, (total, weight))
+        engine.parts.add(SmoothLossSums.variances, at, (total, weight))
         scale = 1 / (1 + np.multiply.outer(self._g, total / weight))
         self._scale = scale.astype(engine.W.dtype)
 
@@ -91,7 +92,7 @@ class Kronecker:
     def update(self, engine: PrimalEngine) -> None:
         """Take A and G at the engine's W."""
         g, Q = scipy.linalg.eigh(
-            self._sample.total(engine, LogisticRows.gram, engine.problem.dataset.n_features + 1)
+            self._sample.total(engine, SmoothLossSums.gram, engine.problem.dataset.n_features + 1)
         )
         a, U = scipy.linalg.eigh(_mean_curvature(engine))
         dtype = engine.W.dtype
@@ -120,7 +121,7 @@ class SampledHessian:
     def update(self, engine: PrimalEngine) -> None:
         """Factorise at the engine's W."""
         self._solve = inverse_of(
-            self._sample.total(engine, LogisticRows.hessian, numbers_of(engine))
+            self._sample.total(engine, SmoothLossSums.hessian, numbers_of(engine))
         )
 
     def __call__(self, R: Array) -> Array:
@@ -135,7 +136,7 @@ class _Sample:
 
     def __init__(self, engine: PrimalEngine, wanted: int) -> None:
         self._wanted, cost = wanted, np.zeros(1)
-        engine.parts.add(LogisticRows.sampled_cost, (engine.n_examples, wanted), (cost,))
+        engine.parts.add(SmoothLossSums.sampled_cost, (engine.n_examples, wanted), (cost,))
         self._scale = engine.total_cost / float(cost[0])
 
     def total(self, engine: PrimalEngine, question: Question, size: int) -> NDArray[np.float64]:
@@ -180,5 +181,5 @@ def _mean_curvature(engine: PrimalEngine) -> NDArray[np.float64]:
     """Return A of all rows."""
     k = engine.problem.dataset.n_classes
     total, trace = np.zeros((k, k)), np.zeros(1)
-    engine.parts.add(LogisticRows.moments, (engine.W, engine.class_major), (total, trace))
+    engine.parts.add(SmoothLossSums.moments, (engine.W, engine.class_major), (total, trace))
     return np.asarray(total / max(float(trace[0]), np.finfo(np.float64).tiny))

@@ -17,10 +17,10 @@ from numpy.typing import NDArray
 from manyclass import _core
 from manyclass.problem import objective
 from manyclass.problem.problem import Problem
+from manyclass.rows.parts import OnePart
+from manyclass.rows.proximal_response import ProximalRows
 from manyclass.solvers.engines import Engine
-from manyclass.solvers.logistic.row_sums import OnePart
 from manyclass.solvers.newton.proximal_newton import MOST_STEPS, ProximalNewton, is_small
-from manyclass.solvers.newton.proximal_rows import ProximalRows
 from manyclass.utils.machine import available_memory
 
 ARRAYS, SHARE = 6, 0.25  # n x k arrays in float64, and the share of the memory that they may take
@@ -74,7 +74,7 @@ class NewtonOnLists:
     def round(self, epsilon: float, _budget: int) -> ListRound:
         """Find the proximal point, move zbar, and return P and P - D there."""
         parts = OnePart(self._rows)
-        newton = ProximalNewton(self.problem, parts, ProximalRows, self._W, epsilon)
+        newton = ProximalNewton(self.problem, parts, self._W, epsilon)
         n_steps = newton.round(self._of_centre)
         self._W = newton.W
         self.engine.load(sp.csr_array(self._rows.moved(self._W, epsilon, newton.length)))

@@ -1,6 +1,6 @@
 """Newton's method for support vector machines of few features, over sums of rows.
 
-    min_W  1/2 ||W||^2 + sum_i phi_i(W)        (proximal_rows.py, around zbar, with epsilon)
+    min_W  1/2 ||W||^2 + sum_i phi_i(W)      (rows/proximal_response.py, around zbar, with epsilon)
 
 is once differentiable, with gradient W - W(z) and piecewise constant Hessian, which is summed over
 all rows and factorised: a step is one sum of the Hessian, one of the gradient, and, where the whole
@@ -17,15 +17,16 @@ Mangasarian 2002 (finite Newton method).
 from __future__ import annotations
 
 import math
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from manyclass.problem.problem import Problem
+from manyclass.rows.parts import Parts
+from manyclass.rows.proximal_response import RESPONSE_TERMS, n_blocks
+from manyclass.rows.questions import ProximalResponse
 from manyclass.solvers.cholesky import inverse_of
-from manyclass.solvers.logistic.row_sums import Parts
-from manyclass.solvers.newton.proximal_rows import RESPONSE_TERMS, n_blocks
 from manyclass.solvers.weights.dense import subtract_means
 from manyclass.utils.machine import one_blas_thread
 
@@ -48,35 +49,6 @@ IDLE_STEPS = 1
 EPSILON_STEPS = ((IDLE_STEPS, 0.1), (4, 0.5), (9, 0.7), (10, 4.0))
 
 
-class Questions(Protocol):
-    """What rows are asked around their z (``ProximalRows``)."""
-
-    def squared_duals(self, total: NDArray[np.float64]) -> None:
-        """Add ||zbar||^2."""
-
-    def respond(
-        self,
-        W: NDArray[np.float64],
-        epsilon: float,
-        total: NDArray[np.float64],
-        terms: NDArray[np.float64],
-    ) -> None:
-        """Add the response to W, and its terms."""
-
-    def slopes(
-        self,
-        W: NDArray[np.float64],
-        step: NDArray[np.float64],
-        epsilon: float,
-        lengths: NDArray[np.float64],
-        total: NDArray[np.float64],
-    ) -> None:
-        """Add the slopes at W + t step."""
-
-    def hessian(self, W: NDArray[np.float64], epsilon: float, blocks: NDArray[np.float64]) -> None:
-        """Add the blocks of the Hessian."""
-
-
 class Response(NamedTuple):
     """z(W) of all parts: W, its gradient, W(z), and the terms of ``ProximalRows.respond``."""
 
@@ -94,8 +66,6 @@ class ProximalNewton:
     problem : Problem
         Of all rows, or without them.
     parts : Parts
-    rows : type
-        Class of the rows in these parts.
     W : ndarray of shape (d + 1, k)
         Where it begins.
     epsilon : float
@@ -116,11 +86,10 @@ class ProximalNewton:
         self,
         problem: Problem,
         parts: Parts,
-        rows: type[Questions],
         W: NDArray[np.float64],
         epsilon: float,
     ) -> None:
-        self.problem, self.parts, self.rows, self.W = problem, parts, rows, W
+        self.problem, self.parts, self.W = problem, parts, W
         self.is_smooth = problem.slack_loss.has_ridge
         self.length, self.primal, self.gap = 1.0, math.inf, math.inf
         self.n_passes = self.n_zone = 0
@@ -174,7 +143,7 @@ class ProximalNewton:
     def _respond(self, W: NDArray[np.float64]) -> Response:
         self.parts.same(W)
         of_duals, terms = np.zeros(W.shape), np.zeros(RESPONSE_TERMS)
-        self.parts.add(self.rows.respond, (W, self.epsilon), (of_duals, terms))
+        self.parts.add(ProximalResponse.respond, (W, self.epsilon), (of_duals, terms))
         if self.problem.formulation.centred:
             subtract_means(of_duals)
         self.parts.same(of_duals)
@@ -224,7 +193,7 @@ class ProximalNewton:
         self, W: NDArray[np.float64], direction: NDArray[np.float64], lengths: NDArray[np.float64]
     ) -> list[float]:
         total = np.zeros(len(lengths))
-        self.parts.add(self.rows.slopes, (W, direction, self.epsilon, lengths), (total,))
+        self.parts.add(ProximalResponse.slopes, (W, direction, self.epsilon, lengths), (total,))
         total += _dot(W, direction) + lengths * _dot(direction, direction)
         self.parts.same(total)
         self.n_passes += 1
@@ -235,7 +204,7 @@ class ProximalNewton:
         """Return H^-1 gradient, with H of all rows."""
         m, k = at.W.shape
         blocks = np.zeros((n_blocks(self.problem), m, m))
-        self.parts.add(self.rows.hessian, (at.W, self.epsilon), (blocks,))
+        self.parts.add(ProximalResponse.hessian, (at.W, self.epsilon), (blocks,))
         self.n_passes += 1
         if self.problem.formulation.is_separable:
             return np.column_stack([inverse_of(blocks[c])(at.gradient[:, c]) for c in range(k)])
@@ -250,12 +219,12 @@ class ProximalNewton:
         return np.ascontiguousarray(solved.reshape(k, m).T)
 
 
-def first_epsilon(problem: Problem, parts: Parts, rows: type[Questions], gap: float) -> float:
+def first_epsilon(problem: Problem, parts: Parts, gap: float) -> float:
     """Return the first epsilon, given P - D; not finite where all z are 0."""
     if problem.slack_loss.has_ridge:
         return 0.0
     squares = np.zeros(1)
-    parts.add(rows.squared_duals, (), (squares,))
+    parts.add(ProximalResponse.squared_duals, (), (squares,))
     parts.same(squares)
     return float(FIRST_EPSILON * gap / squares[0]) if squares[0] > 0 else math.inf
 

@@ -12,13 +12,12 @@ p_i = softmax(s_i), S_i = diag p_i - p_i p_i^T, t_i = tr S_i = 1 - ||p_i||^2:
     gram        sum_i C_i t_i x_i x_i^T of some rows
     hessian     sum_i C_i S_i (x) x_i x_i^T of some rows
 
-All of them are sums over the rows, so that these may be in parts: ``Parts`` asks each.
+These are the sums of ``SmoothLossSums`` (questions.py).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from typing import Protocol, TypeAlias
+from collections.abc import Iterator
 
 import numpy as np
 import scipy.sparse as sp
@@ -35,46 +34,6 @@ from manyclass.utils.types import Array
 SCORES_AT_A_TIME = 1 << 20
 NUMBERS_AT_A_TIME = 1 << 21
 VALUES_AT_A_TIME = 1 << 24  # of X
-
-# A method of LogisticRows, and what it is given: it adds to the arrays that come last.
-Question: TypeAlias = Callable[..., None]
-Arguments: TypeAlias = "Sequence[Array | float]"
-
-
-class Parts(Protocol):
-    """All rows of a problem, in one part or several."""
-
-    @property
-    def n_parts(self) -> int:
-        """Number of parts."""
-
-    def add(self, question: Question, given: Arguments, into: Sequence[Array]) -> None:
-        """Add the answers of all parts to arrays, always in the same order."""
-
-    def same(self, values: Array) -> None:
-        """Give every process the numbers of the first: rounding may differ between machines."""
-
-
-class OnePart:
-    """All rows in one part.
-
-    Parameters
-    ----------
-    rows : LogisticRows or others
-        Whose methods are asked.
-    """
-
-    n_parts = 1
-
-    def __init__(self, rows: object) -> None:
-        self.rows = rows
-
-    def add(self, question: Question, given: Arguments, into: Sequence[Array]) -> None:
-        """Add its answer."""
-        question(self.rows, *given, *into)
-
-    def same(self, values: Array) -> None:
-        """Leave the numbers as they are."""
 
 
 class LogisticRows:

@@ -7,12 +7,12 @@ import itertools
 import numpy as np
 import pytest
 
-from manyclass.distributed.rows.parts import LocalParts, zeros_like
 from manyclass.problem.problem import Problem
+from manyclass.rows.logistic_sums import LogisticRows
+from manyclass.rows.parts import LocalParts, OnePart, zeros_like
 from manyclass.solvers.logistic.certificate import certify_weights
 from manyclass.solvers.logistic.engine import PrimalEngine
 from manyclass.solvers.logistic.newton import NewtonLogistic
-from manyclass.solvers.logistic.row_sums import LogisticRows, OnePart
 from manyclass.solvers.stopping import GapRule
 from manyclass.training.epoch_loop import solve
 from tests.helpers.logistic import gradient, optimum, primal, random_logistic
@@ -96,3 +96,29 @@ def test_sums_are_aligned_and_parts_are_needed():
         assert not zeros.any()
     with pytest.raises(ValueError, match="a part at least"):
         LocalParts([])
+
+
+class Elsewhere:
+    """A made-up place of rows: keeps them in another object, and counts its questions."""
+
+    def __init__(self, rows):
+        self.rows, self.n_asked = rows, 0
+
+    def __getattr__(self, name):
+        self.n_asked += 1
+        return getattr(self.rows, name)
+
+
+@pytest.mark.parametrize("regularize", [False, True])
+def test_solvers_do_not_know_the_place_of_rows(regularize):
+    place = Elsewhere(LogisticRows(PROBLEM))
+
+    def train(rows):
+        def make(problem, start):
+            engine = PrimalEngine(problem, OnePart(rows), regularize_intercept=regularize)
+            return NewtonLogistic(engine, start, tol=1e-9, began=0.0)
+
+        return solve(PROBLEM, make, GapRule(1e-9), max_iter=100).weights
+
+    np.testing.assert_array_equal(train(place), train(LogisticRows(PROBLEM)))
+    assert place.n_asked > 10

@@ -1,0 +1,171 @@
+"""What solvers ask of rows: an interface for each kind of question.
+
+Answers are sums over the rows. They are added to the arrays that come last, so that rows may be in
+parts, which are asked one after the other or at the same time (parts.py). Rows are in the memory of
+this process, mapped, on another rank or on a worker of a cluster: a class with these methods.
+
+    SmoothLossSums      of a smooth loss: gradient, Hessian, terms of the gap (logistic_sums.py)
+    ProximalResponse    of the proximal problem of Newton's method (proximal_response.py)
+    ConsensusRounds     updates of z in rounds, terms of the gap (distributed/rows/svm_rows.py)
+
+Updates in order, and the terms of their certificates, are the engines' (solvers/engines.py): they
+need W at once.
+"""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from manyclass.utils.types import Array
+
+
+class SmoothLossSums(Protocol):
+    """Sums of a smooth loss, from which its primal is minimised; W as the kernels have it."""
+
+    def count(self, sizes: NDArray[np.int64], costs: NDArray[np.float64]) -> None:
+        """Count rows and numbers of X; add up C_i, of all and of each class."""
+
+    def gradient(
+        self, W: Array, class_major: bool, gradient: Array, loss: NDArray[np.float64]
+    ) -> None:
+        """Add up the losses and their gradient."""
+
+    def curvature(self, W: Array, along: Array, class_major: bool, product: Array) -> None:
+        """Add the product of the losses' Hessian at W with a matrix like W."""
+
+    def inspect(
+        self,
+        wide: NDArray[np.float64],
+        largest: NDArray[np.float64],
+        leaves: NDArray[np.float64],
+        enters: NDArray[np.float64],
+        class_major: bool,
+        sums: NDArray[np.float64],
+        left: NDArray[np.float64],
+        terms: NDArray[np.float64],
+    ) -> None:
+        """Add up the terms of the gap at a W in float64 and the u of its scores."""
+
+    def squares(self, total: NDArray[np.float64]) -> None:
+        """Add up C_i x_ij^2."""
+
+    def variances(
+        self,
+        W: Array,
+        class_major: bool,
+        n_all: int,
+        wanted: int,
+        total: NDArray[np.float64],
+        weight: NDArray[np.float64],
+    ) -> None:
+        """Add up the variance of each class, and C_i, of this part's share of the wanted rows."""
+
+    def moments(
+        self, W: Array, class_major: bool, total: NDArray[np.float64], trace: NDArray[np.float64]
+    ) -> None:
+        """Add up C_i S_i and C_i t_i."""
+
+    def sampled_cost(self, n_all: int, wanted: int, total: NDArray[np.float64]) -> None:
+        """Add up C_i of this part's share of the wanted rows."""
+
+    def gram(
+        self,
+        W: Array,
+        class_major: bool,
+        n_all: int,
+        wanted: int,
+        scale: float,
+        total: NDArray[np.float64],
+    ) -> None:
+        """Add up C_i t_i x_i x_i^T of this part's share of the wanted rows."""
+
+    def hessian(
+        self,
+        W: Array,
+        class_major: bool,
+        n_all: int,
+        wanted: int,
+        scale: float,
+        total: NDArray[np.float64],
+    ) -> None:
+        """Add up the Hessian of this part's share of the wanted rows."""
+
+
+class ProximalResponse(Protocol):
+    """Sums around zbar, with epsilon."""
+
+    def squared_duals(self, total: NDArray[np.float64]) -> None:
+        """Add ||zbar||^2."""
+
+    def respond(
+        self,
+        W: NDArray[np.float64],
+        epsilon: float,
+        total: NDArray[np.float64],
+        terms: NDArray[np.float64],
+    ) -> None:
+        """Add W(z) of the response z to W, and its terms."""
+
+    def slopes(
+        self,
+        W: NDArray[np.float64],
+        step: NDArray[np.float64],
+        epsilon: float,
+        lengths: NDArray[np.float64],
+        total: NDArray[np.float64],
+    ) -> None:
+        """Add the slopes at W + t step for some lengths t."""
+
+    def hessian(self, W: NDArray[np.float64], epsilon: float, blocks: NDArray[np.float64]) -> None:
+        """Add the blocks of the Hessian."""
+
+
+class ConsensusRounds(Protocol):
+    """Rounds of consensus over the z of each part, and the terms of their certificate."""
+
+    def count(
+        self, sizes: NDArray[np.int64], holders: NDArray[np.int64], zero: NDArray[np.float64]
+    ) -> None:
+        """Count rows, numbers of X and the parts that have a feature; add up P(0)."""
+
+    def squares(self, total: NDArray[np.float64]) -> None:
+        """Add sum_i x_ij^2; NaN if rows stay as they are."""
+
+    def round(
+        self,
+        number: float,
+        V: Array,
+        scale: Array,
+        rho: float,
+        relaxation: float,
+        seed: float,
+        total: Array,
+        of_duals: NDArray[np.float64],
+        counts: NDArray[np.float64],
+    ) -> None:
+        """Take the local problem further; add its W and W(z)."""
+
+    def inspect(
+        self,
+        V: Array,
+        scale: Array,
+        common: NDArray[np.float64],
+        norm: float,
+        terms: NDArray[np.float64],
+    ) -> None:
+        """Write the terms of the gap at V and z in the place of this part."""
+
+    def settle(
+        self,
+        number: float,
+        W: NDArray[np.float64],
+        scale: Array,
+        epsilon: float,
+        length: float,
+        of_duals: NDArray[np.float64],
+        counts: NDArray[np.float64],
+    ) -> None:
+        """Move z towards the response to W; add W(z)."""
