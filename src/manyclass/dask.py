@@ -23,8 +23,8 @@ from manyclass.distributed.clusters.estimator import (
     ClusterMixin,
     ClusterSVC,
     Collection,
-    hits,
-    outputs,
+    accuracy_sums,
+    call_on_part,
 )
 from manyclass.estimators.coefficients import with_callbacks
 from manyclass.estimators.validation import input_restored
@@ -96,7 +96,7 @@ class DaskMixin(ClusterMixin):
             return float(self.to_local().score(X, y, sample_weight))
         model = _shared(self.to_local())
         blocks = blocks_of(*taken(X, y, sample_weight))
-        parts = [delayed(hits)(model, *block) for block in blocks]
+        parts = [delayed(accuracy_sums)(model, *block) for block in blocks]
         found = np.array(compute(*parts)).sum(axis=0)
         return float(found[0] / found[1])
 
@@ -111,7 +111,7 @@ class DaskMixin(ClusterMixin):
         rows = X.chunks[0] if isinstance(X, da.Array) else (np.nan,) * X.npartitions
         parts = [
             da.from_delayed(
-                delayed(outputs)(model, method, block, options, empty),
+                delayed(call_on_part)(model, method, block, options, empty),
                 shape=(n, *empty.shape[1:]),
                 dtype=empty.dtype,
             )

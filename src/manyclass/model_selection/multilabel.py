@@ -34,7 +34,7 @@ from manyclass.multilabel.metrics import f1_scores
 from manyclass.multilabel.svc import MultilabelSVC
 from manyclass.problem.solution import Certificate
 from manyclass.utils.input_rows import check_sparse, rows_as_given
-from manyclass.utils.scikit_learn import explains, fit_context
+from manyclass.utils.scikit_learn import fit_context, suggests_parameters
 from manyclass.utils.suggestions import OF_MULTILABEL
 from manyclass.utils.types import (
     Array,
@@ -151,7 +151,7 @@ class MultilabelSVCCV(MultilabelSVC):
     best_score_: float
     best_estimator_: MultilabelSVC
 
-    @explains(OF_MULTILABEL)
+    @suggests_parameters(OF_MULTILABEL)
     def __init__(
         self,
         *,

@@ -66,7 +66,7 @@ class LocalParts:
                 for total, one in zip(into, own, strict=True):
                     total += one
 
-    def same(self, values: Array) -> None:
+    def broadcast(self, values: Array) -> None:
         """Leave the numbers as they are."""
 
 
@@ -98,7 +98,7 @@ class RanksParts:
             if one.size:
                 total += self.communicator.all_sum(one)
 
-    def same(self, values: Array) -> None:
+    def broadcast(self, values: Array) -> None:
         """Give every rank the numbers of rank 0."""
         self.communicator.broadcast(values, 0)
 

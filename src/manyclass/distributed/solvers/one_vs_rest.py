@@ -119,23 +119,23 @@ class DistributedOneVsRest(DistributedSolver):
             z, apart = sp.coo_array(here.duals), here.weights is not None
         W = None
         if any_of(self.communicator, apart):
-            W = self._spread(OneVsRest.weights, sparse=False).gather()
+            W = self._sharded(OneVsRest.weights, sparse=False).gather()
         first = self._classes()[self.communicator.rank].start
         mine = CooDuals(z.row.astype(np.int32), (z.col + first).astype(np.int32), z.data)
         everything = gather_duals(self.communicator, mine)
         return Start(everything.matrix(data.n_classes, data.n_examples), W)
 
-    def spread(self) -> ShardedWeights:
+    def sharded(self) -> ShardedWeights:
         """Return W, shape (d + 1, k), as it is held."""
-        return self._spread(OneVsRest.weights, sparse=self.sparse)
+        return self._sharded(OneVsRest.weights, sparse=self.sparse)
 
     @aborts_all_ranks
     def finish(self) -> Weights | ShardedWeights:
         """Return W, shape (d + 1, k), on every rank, or spread; the run ends."""
-        W = self._spread(OneVsRest.finish, sparse=self.sparse)
+        W = self._sharded(OneVsRest.finish, sparse=self.sparse)
         return W.gather() if self.gathers else W
 
-    def _spread(self, take: Callable[[OneVsRest], Weights], *, sparse: bool) -> ShardedWeights:
+    def _sharded(self, take: Callable[[OneVsRest], Weights], *, sparse: bool) -> ShardedWeights:
         W: Weights | None = None
         if self._here is not None:
             W = take(self._here)

@@ -172,13 +172,13 @@ class ProximalNewton:
         return slope > 0.5 * curvature
 
     def _respond(self, W: NDArray[np.float64]) -> Response:
-        self.parts.same(W)
+        self.parts.broadcast(W)
         of_duals, terms = np.zeros(W.shape), np.zeros(RESPONSE_TERMS)
         self.parts.add(self.rows.respond, (W, self.epsilon), (of_duals, terms))
         if self.problem.formulation.centred:
             subtract_means(of_duals)
-        self.parts.same(of_duals)
-        self.parts.same(terms)
+        self.parts.broadcast(of_duals)
+        self.parts.broadcast(terms)
         self.n_passes += 2
         return Response(W, W - of_duals, of_duals, terms)
 
@@ -187,7 +187,7 @@ class ProximalNewton:
         direction = -self._solve(at)
         if self.problem.formulation.centred:
             subtract_means(direction)
-        self.parts.same(direction)
+        self.parts.broadcast(direction)
         slope = _dot(at.gradient, direction)
         if not slope < 0:
             return None
@@ -226,7 +226,7 @@ class ProximalNewton:
         total = np.zeros(len(lengths))
         self.parts.add(self.rows.slopes, (W, direction, self.epsilon, lengths), (total,))
         total += _dot(W, direction) + lengths * _dot(direction, direction)
-        self.parts.same(total)
+        self.parts.broadcast(total)
         self.n_passes += 1
         found: list[float] = total.tolist()
         return found
@@ -256,7 +256,7 @@ def first_epsilon(problem: Problem, parts: Parts, rows: type[Questions], gap: fl
         return 0.0
     squares = np.zeros(1)
     parts.add(rows.squared_duals, (), (squares,))
-    parts.same(squares)
+    parts.broadcast(squares)
     return float(FIRST_EPSILON * gap / squares[0]) if squares[0] > 0 else math.inf
 
 
