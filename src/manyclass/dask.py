@@ -71,7 +71,7 @@ class DaskMixin(ClusterMixin):
             the plain estimator's ``fit``.
         """
         rows, targets, weights = taken(X, y, sample_weight)
-        blocks = blocks_of(rows, targets, weights)
+        blocks = chunks_of(rows, targets, weights)
         parts = DaskParts(_client(), blocks, distributed.futures_of(X))
         with input_restored(self):
             ClusterTraining(self._as_model(), parts).run(rows, targets, weights)
@@ -95,7 +95,7 @@ class DaskMixin(ClusterMixin):
         if not _is_collection(X):
             return float(self.to_local().score(X, y, sample_weight))
         model = _shared(self.to_local())
-        blocks = blocks_of(*taken(X, y, sample_weight))
+        blocks = chunks_of(*taken(X, y, sample_weight))
         parts = [delayed(accuracy_sums)(model, *block) for block in blocks]
         found = np.array(compute(*parts)).sum(axis=0)
         return float(found[0] / found[1])
@@ -259,7 +259,7 @@ def taken(
     return X.drop(columns=named), X[label], weights
 
 
-def blocks_of(X: Collection, y: Collection, sample_weight: Collection) -> list[tuple[Delayed, ...]]:
+def chunks_of(X: Collection, y: Collection, sample_weight: Collection) -> list[tuple[Delayed, ...]]:
     """Return the chunks of X, y and perhaps weights that belong together.
 
     Raises

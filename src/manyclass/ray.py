@@ -77,7 +77,7 @@ class RayMixin(ClusterMixin):
         with input_restored(self):
             ClusterTraining(model, RayParts(blocks, read, model.n_jobs)).run(X, y, sample_weight)
         self.__dict__.pop("feature_columns_", None)
-        if isinstance(read, Columns):
+        if isinstance(read, DatasetColumns):
             self.feature_columns_ = read.features
         return self
 
@@ -112,7 +112,10 @@ class RayMixin(ClusterMixin):
             return [work.remote(model, method, block, options, empty) for block in X]
         if not hasattr(self, "feature_columns_"):
             raise ValueError("the model was not trained on a Dataset, whose columns it would know")
-        columns, name = Columns(self.feature_columns_, None, None), COLUMNS.get(method, method)
+        columns, name = (
+            DatasetColumns(self.feature_columns_, None, None),
+            COLUMNS.get(method, method),
+        )
 
         def with_results(batch: Settings) -> Settings:
             return {**batch, name: call_on_part(local, method, columns.rows(batch), options, empty)}
@@ -206,7 +209,7 @@ class RayMulticlassSVC(RayMixin, ClusterSVC):  # type: ignore[misc]  # fit takes
     """
 
 
-class Columns:
+class DatasetColumns:
     """Which columns of a Dataset are what.
 
     Parameters
@@ -244,7 +247,7 @@ def _parts_of(
                 raise ValueError(f"the Dataset has no column {name!r}; it has {names}")
         features = [name for name in names if name not in (label, sample_weight)]
         blocks = X.materialize().to_numpy_refs()
-        return [(block,) for block in blocks], Columns(features, label, sample_weight)
+        return [(block,) for block in blocks], DatasetColumns(features, label, sample_weight)
     if not (_is_remote(X) and X):
         raise TypeError(
             f"X must be a ray.data.Dataset, or a list with an object reference for each part, not "

@@ -52,7 +52,7 @@ SCORES = ("f1_micro", "f1_macro")  # computed here: scikit-learn's need a second
 CONSTANT = r"\d+ of \d+ labels are those of all rows or of none"
 
 
-class Fit(NamedTuple):
+class FoldResult(NamedTuple):
     """What came of a fold at a C."""
 
     score: float
@@ -215,7 +215,7 @@ class MultilabelSVCCV(MultilabelSVC):
             rows, indicator, weights = self._checked(X, y, sample_weight)
             splits = self._splits(rows, indicator, random)
             seeds = random.randint(2**31 - 1, size=(len(splits) + 1, len(Cs)))
-            table: list[list[Fit]] = []
+            table: list[list[FoldResult]] = []
             for j, C in enumerate(Cs.tolist()):
                 table.append(self._column(rows, indicator, weights, splits, C, seeds[:, j]))
                 scores = np.array([[fit.score for fit in column] for column in table]).T
@@ -285,9 +285,9 @@ class MultilabelSVCCV(MultilabelSVC):
         splits: list[Split],
         C: float,
         seeds: NDArray[np.int64],
-    ) -> list[Fit]:
+    ) -> list[FoldResult]:
         """Train and score every fold at a C."""
-        column: list[Fit] = []
+        column: list[FoldResult] = []
         for number, ((train, test), seed) in enumerate(zip(splits, seeds, strict=False), 1):
             model = self._model(C, int(seed))
             began = time.perf_counter()
@@ -300,7 +300,7 @@ class MultilabelSVCCV(MultilabelSVC):
             score = self._score(model, rows[test], indicator[test])
             if not np.isfinite(score):
                 raise ValueError(f"fold {number}: the score is {score}; check scoring")
-            column.append(Fit(score, model.certificate_, seconds))
+            column.append(FoldResult(score, model.certificate_, seconds))
         if self.verbose:
             gap = max(fit.gap for fit in column)
             print_fits(C, gap, [(fit.score, fit.seconds) for fit in column])
@@ -317,7 +317,7 @@ class MultilabelSVCCV(MultilabelSVC):
         self,
         model: MultilabelSVC,
         Cs: NDArray[np.float64],
-        table: list[list[Fit]],
+        table: list[list[FoldResult]],
         C: float,
         score: float,
     ) -> None:

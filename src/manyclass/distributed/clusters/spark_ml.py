@@ -84,7 +84,7 @@ DOCS: Settings = {
 }
 
 
-class Columns(Params):
+class ColumnParams(Params):
     """Parameters that Estimator and Model share: names of columns.
 
     Attributes
@@ -120,7 +120,7 @@ class Columns(Params):
         )
 
 
-class SparkEstimator(Estimator, Columns, DefaultParamsReadable, DefaultParamsWritable):
+class SparkEstimator(Estimator, ColumnParams, DefaultParamsReadable, DefaultParamsWritable):
     """Base of the Estimators.
 
     Attributes
@@ -185,7 +185,7 @@ class SparkEstimator(Estimator, Columns, DefaultParamsReadable, DefaultParamsWri
         return model
 
 
-class SparkModel(Model, Columns, MLReadable, MLWritable):
+class SparkModel(Model, ColumnParams, MLReadable, MLWritable):
     """Base of the Models."""
 
     def __init__(self, local: Local | None = None) -> None:

@@ -14,7 +14,7 @@ import scipy.sparse as sp
 
 from manyclass.distributed.communicator import Communicator
 from manyclass.distributed.consensus import any_of
-from manyclass.distributed.sharded_weights import ShardedWeights, blocks_of
+from manyclass.distributed.sharded_weights import ShardedWeights, weight_blocks
 from manyclass.distributed.solvers.base import (
     DistributedSolver,
     PassTotals,
@@ -141,7 +141,7 @@ class DistributedOneVsRest(DistributedSolver):
             W = take(self._here)
             W = sp.csr_array(W) if sparse else W  # other parts follow (class_chunks.py)
         data, ranks = self.problem.dataset, self.communicator
-        blocks = blocks_of(self._classes(), ranks.rank, W)
+        blocks = weight_blocks(self._classes(), ranks.rank, W)
         return ShardedWeights(ranks, blocks, data.n_features + 1, data.dtype, sparse=sparse)
 
     def _classes(self) -> list[slice]:
