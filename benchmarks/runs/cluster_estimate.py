@@ -100,7 +100,7 @@ class Counted:
         self.back += sum(one.nbytes for one in into)
         self.parts.add(question, given, into)
 
-    def same(self, values: Array) -> None:
+    def broadcast(self, values: Array) -> None:
         """Leave the numbers as they are."""
 
 

@@ -45,7 +45,7 @@ CASES = (
 GAPS = ("1e-2", "1e-3", "1e-4")
 N_PARTS = 8
 METHODS = {"consensus": ConsensusAdmm, "then Newton": SvmOnRows}
-LARGE = {"round", "respond", "hessian", "settle"}
+LARGE = {"round", "respond", "hessian", "move_duals"}
 
 
 class Counted(LocalParts):

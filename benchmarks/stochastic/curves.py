@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from benchmarks.stochastic.solvers import Rows, Scored, Solver, epoch_by_epoch
+from benchmarks.stochastic.solvers import EpochScores, Rows, Solver, epoch_by_epoch
 
 ALPHAS = (1e-7, 1e-6, 1e-5, 1e-4, 1e-3)
 # Of more epochs not every one is scored.
@@ -58,7 +58,7 @@ def first_epoch(curve: Curve, level: float) -> int | None:
     return next((epoch for epoch, value in curve if value >= level), None)
 
 
-def _until(epochs: Iterator[Scored], last: int, before: int = 0) -> Iterable[Scored]:
+def _until(epochs: Iterator[EpochScores], last: int, before: int = 0) -> Iterable[EpochScores]:
     """Continue to an epoch; a generator that restarts for each gets no further request."""
     if last <= before:
         return
@@ -68,7 +68,7 @@ def _until(epochs: Iterator[Scored], last: int, before: int = 0) -> Iterable[Sco
             return
 
 
-def _add(found: dict[str, Curves], alpha: float, scored: Iterable[Scored]) -> None:
+def _add(found: dict[str, Curves], alpha: float, scored: Iterable[EpochScores]) -> None:
     for epoch, scores in scored:
         if epoch in _SCORED:
             for name, value in scores.items():

@@ -22,7 +22,7 @@ from measuring.datasets.base import Data, sklearn_rows
 
 # Epochs of solvers that cannot continue, only restart with more of them.
 REFITS = (1, 2, 3, 5, 10, 20, 50)
-Scored = tuple[int, dict[str, float]]
+EpochScores = tuple[int, dict[str, float]]
 
 
 @dataclass(frozen=True)
@@ -70,7 +70,7 @@ class Solver:
     follows: str | None = None
 
 
-def epoch_by_epoch(solver: Solver, rows: Rows, alpha: float) -> Iterator[Scored]:
+def epoch_by_epoch(solver: Solver, rows: Rows, alpha: float) -> Iterator[EpochScores]:
     """Train on and on; yield the epochs so far, and the test accuracy by the solver's name."""
     n = len(rows.labels)
     if solver.refits:

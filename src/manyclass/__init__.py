@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from manyclass.utils.lazy import PLUGINS, lazy_names
+from manyclass.utils.lazy import ENTRY_POINTS, lazy_names
 from manyclass.version import __version__
 
 __all__ = [
@@ -60,5 +60,5 @@ _HOMES = {
 
 
 __getattr__, __dir__ = lazy_names(__name__, _HOMES)
-PLUGINS["communicator"] = "manyclass.distributed.model:training_on"
-PLUGINS["rows"] = "manyclass.distributed.rows.fit:training_on_rows"
+ENTRY_POINTS["communicator"] = "manyclass.distributed.model:training_on"
+ENTRY_POINTS["rows"] = "manyclass.distributed.rows.fit:training_on_rows"

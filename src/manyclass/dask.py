@@ -23,8 +23,8 @@ from manyclass.distributed.clusters.estimator import (
     ClusterMixin,
     ClusterSVC,
     Collection,
-    hits,
-    outputs,
+    accuracy_sums,
+    call_on_part,
 )
 from manyclass.estimators.coefficients import with_callbacks
 from manyclass.estimators.parameters.documented import documented
@@ -72,7 +72,7 @@ class DaskMixin(ClusterMixin):
             the plain estimator's ``fit``.
         """
         rows, targets, weights = taken(X, y, sample_weight)
-        blocks = blocks_of(rows, targets, weights)
+        blocks = chunks_of(rows, targets, weights)
         parts = DaskParts(_client(), blocks, distributed.futures_of(X))
         with input_restored(self):
             ClusterTraining(self._as_model(), parts).run(rows, targets, weights)
@@ -96,8 +96,8 @@ class DaskMixin(ClusterMixin):
         if not _is_collection(X):
             return float(self.to_local().score(X, y, sample_weight))
         model = _shared(self.to_local())
-        blocks = blocks_of(*taken(X, y, sample_weight))
-        parts = [delayed(hits)(model, *block) for block in blocks]
+        blocks = chunks_of(*taken(X, y, sample_weight))
+        parts = [delayed(accuracy_sums)(model, *block) for block in blocks]
         found = np.array(compute(*parts)).sum(axis=0)
         return float(found[0] / found[1])
 
@@ -112,7 +112,7 @@ class DaskMixin(ClusterMixin):
         rows = X.chunks[0] if isinstance(X, da.Array) else (np.nan,) * X.npartitions
         parts = [
             da.from_delayed(
-                delayed(outputs)(model, method, block, options, empty),
+                delayed(call_on_part)(model, method, block, options, empty),
                 shape=(n, *empty.shape[1:]),
                 dtype=empty.dtype,
             )
@@ -227,7 +227,7 @@ def taken(
     return X.drop(columns=named), X[label], weights
 
 
-def blocks_of(X: Collection, y: Collection, sample_weight: Collection) -> list[tuple[Delayed, ...]]:
+def chunks_of(X: Collection, y: Collection, sample_weight: Collection) -> list[tuple[Delayed, ...]]:
     """Return the chunks of X, y and perhaps weights that belong together.
 
     Raises

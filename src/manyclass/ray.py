@@ -23,8 +23,8 @@ from manyclass.distributed.clusters.estimator import (
     ClusterMixin,
     ClusterSVC,
     Collection,
-    hits,
-    outputs,
+    accuracy_sums,
+    call_on_part,
 )
 from manyclass.distributed.clusters.ray_parts import RayParts
 from manyclass.estimators.coefficients import with_callbacks
@@ -78,7 +78,7 @@ class RayMixin(ClusterMixin):
         with input_restored(self):
             ClusterTraining(model, RayParts(blocks, read, model.n_jobs)).run(X, y, sample_weight)
         self.__dict__.pop("feature_columns_", None)
-        if isinstance(read, Columns):
+        if isinstance(read, DatasetColumns):
             self.feature_columns_ = read.features
         return self
 
@@ -98,7 +98,7 @@ class RayMixin(ClusterMixin):
             return float(self.to_local().score(X, y, sample_weight))
         check_is_fitted(self)
         blocks, read = _parts_of(X, y, sample_weight)
-        model, count = ray.put(self.to_local()), ray.remote(_hits)
+        model, count = ray.put(self.to_local()), ray.remote(_accuracy_sums)
         found = np.array(ray.get([count.remote(model, read, *block) for block in blocks]))
         hit, total = found.sum(axis=0)
         return float(hit / total)
@@ -109,14 +109,17 @@ class RayMixin(ClusterMixin):
             return super()._mapped(method, X, options)
         empty, local = self._empty(method, options), self.to_local()
         if isinstance(X, list):
-            model, work = ray.put(local), ray.remote(outputs)
+            model, work = ray.put(local), ray.remote(call_on_part)
             return [work.remote(model, method, block, options, empty) for block in X]
         if not hasattr(self, "feature_columns_"):
             raise ValueError("the model was not trained on a Dataset, whose columns it would know")
-        columns, name = Columns(self.feature_columns_, None, None), COLUMNS.get(method, method)
+        columns, name = (
+            DatasetColumns(self.feature_columns_, None, None),
+            COLUMNS.get(method, method),
+        )
 
         def with_results(batch: Settings) -> Settings:
-            return {**batch, name: outputs(local, method, columns.rows(batch), options, empty)}
+            return {**batch, name: call_on_part(local, method, columns.rows(batch), options, empty)}
 
         return X.map_batches(with_results, batch_format="numpy")
 
@@ -174,7 +177,7 @@ class RayMulticlassSVC(RayMixin, ClusterSVC):  # type: ignore[misc]  # fit takes
     """
 
 
-class Columns:
+class DatasetColumns:
     """Which columns of a Dataset are what.
 
     Parameters
@@ -212,7 +215,7 @@ def _parts_of(
                 raise ValueError(f"the Dataset has no column {name!r}; it has {names}")
         features = [name for name in names if name not in (label, sample_weight)]
         blocks = X.materialize().to_numpy_refs()
-        return [(block,) for block in blocks], Columns(features, label, sample_weight)
+        return [(block,) for block in blocks], DatasetColumns(features, label, sample_weight)
     if not (_is_remote(X) and X):
         raise TypeError(
             f"X must be a ray.data.Dataset, or a list with an object reference for each part, not "
@@ -236,8 +239,8 @@ def _objects(*parts: ArrayLike) -> tuple[ArrayLike, ...]:
     return parts
 
 
-def _hits(model: Model, read: Read, *block: object) -> tuple[float, float]:
-    return hits(model, *read(*block))
+def _accuracy_sums(model: Model, read: Read, *block: object) -> tuple[float, float]:
+    return accuracy_sums(model, *read(*block))
 
 
 def _is_remote(X: object) -> bool:

@@ -158,7 +158,7 @@ def test_noise_leaves_a_group_of_one_class():
 def test_blocks_cover_all_rows_once(monkeypatch):
     monkeypatch.setattr(module, "WORDS_AT_A_TIME", 10)
     lengths = np.random.default_rng(0).integers(1, 40, 100)
-    blocks = module.blocks_of(np.cumsum(lengths))
+    blocks = module.row_blocks(np.cumsum(lengths))
     rows = np.concatenate([np.arange(b.start, b.stop) for b in blocks])
     assert rows.tolist() == list(range(100))
 

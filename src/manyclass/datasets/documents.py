@@ -154,7 +154,7 @@ class Documents:
     def blocks(self, rng: np.random.Generator) -> Iterator[tuple[slice, CsrArray]]:
         """Draw the words; yield slices of the documents and their word counts (int64)."""
         n_features = len(self.topics.common)
-        for rows in blocks_of(np.cumsum(self.lengths)):
+        for rows in row_blocks(np.cumsum(self.lengths)):
             n_rows = rows.stop - rows.start
             of_word = np.repeat(np.arange(n_rows), self.lengths[rows])
             words = self.topics.words(rng, self.about[rows][of_word], self.topical[rows][of_word])
@@ -165,7 +165,7 @@ class Documents:
             yield rows, csr_array((times, indices, indptr), shape=(n_rows, n_features))
 
 
-def blocks_of(ends: IntArray) -> list[slice]:
+def row_blocks(ends: IntArray) -> list[slice]:
     """Cut rows that end at ``ends`` into blocks of about WORDS_AT_A_TIME, one row at least."""
     cuts = np.arange(WORDS_AT_A_TIME, ends[-1] + WORDS_AT_A_TIME, WORDS_AT_A_TIME)
     stops = np.unique(np.minimum(np.searchsorted(ends, cuts) + 1, len(ends)))
@@ -213,7 +213,7 @@ def idf_of(parts: Iterable[CsrArray]) -> npt.NDArray[np.float64]:
     n_examples, n_using = 0, np.zeros(1, np.int64)
     for X in parts:
         n_examples += X.shape[0]
-        for rows in blocks_of(X.indptr[1:]):  # bincount makes a wider copy
+        for rows in row_blocks(X.indptr[1:]):  # bincount makes a wider copy
             indices = X.indices[X.indptr[rows.start] : X.indptr[rows.stop]]
             n_using = n_using + np.bincount(indices, minlength=X.shape[1])
     return np.log((1 + n_examples) / (1 + n_using)) + 1
@@ -222,7 +222,7 @@ def idf_of(parts: Iterable[CsrArray]) -> npt.NDArray[np.float64]:
 def weigh(X: CsrArray, idf: npt.NDArray[np.float64]) -> None:
     """Turn counts into tf-idf weights of unit rows, in place."""
     idf = idf.astype(X.dtype)
-    for rows in blocks_of(X.indptr[1:]):
+    for rows in row_blocks(X.indptr[1:]):
         begins = X.indptr[rows.start : rows.stop]
         part = slice(int(begins[0]), int(X.indptr[rows.stop]))
         weights = (1 + np.log(X.data[part])) * idf[X.indices[part]]

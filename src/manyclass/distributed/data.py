@@ -15,7 +15,7 @@ from manyclass.distributed.communicator import Communicator, as_communicator
 from manyclass.distributed.consensus import abort_others, agreed, of_first
 from manyclass.distributed.shared_arrays import SharedArrays
 from manyclass.io.dataset_file import fingerprint, looks_like_data, open_data
-from manyclass.io.stored_rows import MAX_SIZE, SparseRows, StoredRows
+from manyclass.io.stored_rows import MAX_SIZE, StoredRows, StoredSparseRows
 from manyclass.io.svmlight import lack_of_memory, read_rows
 from manyclass.io.svmlight_parser import Labels, LineError, Parser, fail_without_examples
 from manyclass.io.svmlight_pieces import can_be_cut, pieces, pieces_of_part
@@ -277,7 +277,7 @@ def _checked_sizes(
     return n_features, counts
 
 
-def _put_together(ranks: Communicator, name: str, parser: Parser, part: _Part) -> SparseRows:
+def _put_together(ranks: Communicator, name: str, parser: Parser, part: _Part) -> StoredSparseRows:
     """Put the parts of all ranks into a file for each machine, and map it."""
     n_features, counts = _checked_sizes(ranks, name, parser, part)
     n_rows, n_nonzero, _, _ = counts.sum(axis=0).tolist()
@@ -296,7 +296,7 @@ def _put_together(ranks: Communicator, name: str, parser: Parser, part: _Part) -
         file.put("indices", first_entry, part.rows.indices)
         file.put("values", first_entry, part.rows.data)
         file.put("labels", first_row, labels)
-        return SparseRows(**file.map(), n_features=n_features, classes=classes)
+        return StoredSparseRows(**file.map(), n_features=n_features, classes=classes)
 
 
 def _begins(lengths: NDArray[np.int64]) -> list[int]:

@@ -27,7 +27,7 @@ class Block(NamedTuple):
     weights: Weights | None  # shape (d + 1, number of classes); None on the other ranks
 
 
-def blocks_of(classes: list[slice], rank: int, weights: Weights | None) -> list[Block]:
+def weight_blocks(classes: list[slice], rank: int, weights: Weights | None) -> list[Block]:
     """Return a block for each rank that has classes, given W of those of one rank."""
     return [
         Block(root, np.arange(some.start, some.stop), weights if root == rank else None)
@@ -36,7 +36,7 @@ def blocks_of(classes: list[slice], rank: int, weights: Weights | None) -> list[
     ]
 
 
-class SparseRows(NamedTuple):
+class SparseWeightRows(NamedTuple):
     """Some rows of W: how many entries each has; their classes, ascending in each row, and values.
 
     There are no zeros among them.
@@ -121,7 +121,7 @@ class ShardedWeights:
 
     def sparse_parts(
         self, counts: NDArray[np.int64], to: int | None = None
-    ) -> Iterator[SparseRows]:
+    ) -> Iterator[SparseWeightRows]:
         """Yield some rows of W after the others, as ``dense_parts`` does, given ``row_counts``."""
         for begin, end in self._runs(counts):
             found = []
@@ -134,7 +134,7 @@ class ShardedWeights:
             rows, classes, values = _joined(received, kinds)
             order = np.lexsort((classes, rows))
             some = counts[begin:end] if received else counts[:0]
-            yield SparseRows(some, classes[order], values[order])
+            yield SparseWeightRows(some, classes[order], values[order])
 
     def _held(self) -> list[Weights]:
         return [block.weights for block in self.blocks if block.weights is not None]

@@ -236,7 +236,7 @@ Plain: TypeAlias = LinearSVC | LogisticRegression | SGDClassifier
 COMMON = ("C", "alpha", "fit_intercept", "class_weight", "random_state")
 
 
-class Fitted(WithCoefficients, Protocol):
+class FittedClassifier(WithCoefficients, Protocol):
     """A fitted linear classifier of ours."""
 
     classes_: Array
@@ -248,7 +248,7 @@ class Fitted(WithCoefficients, Protocol):
         """Return the parameters by name."""
 
 
-def as_sklearn_classifier(model: Fitted) -> Plain:
+def as_sklearn_classifier(model: FittedClassifier) -> Plain:
     """Return an estimator of scikit-learn with the weights and classes of a fitted model."""
     params = model.get_params()
     plain = _unfitted(model.loss, params)

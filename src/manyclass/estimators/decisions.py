@@ -26,7 +26,7 @@ from manyclass.utils.types import Array, Label, Numbers, Rows
 SCORES_AT_A_TIME = 1 << 22
 
 
-class Scored(Protocol):
+class ScoringModel(Protocol):
     """A fitted model that scores rows."""
 
     classes_: Array
@@ -36,7 +36,7 @@ class Scored(Protocol):
 
 
 def decided(
-    model: Scored,
+    model: ScoringModel,
     rows: Rows,
     costs: Costs | None,
     reject: float | None,
@@ -87,7 +87,9 @@ def parts(n_rows: int, n_classes: int) -> Iterator[slice]:
         yield slice(begin, min(begin + step, n_rows))
 
 
-def _decide(model: Scored, rows: Rows, table: Numbers | None) -> tuple[NDArray[np.int64], Numbers]:
+def _decide(
+    model: ScoringModel, rows: Rows, table: Numbers | None
+) -> tuple[NDArray[np.int64], Numbers]:
     """Return positions in ``classes_``, and the confidence of each row."""
     if not hasattr(model, "predict_proba"):
         return model._labels(rows, 1)[:, 0], top2_margins(model._scores(rows))

@@ -24,9 +24,9 @@ from manyclass.solvers.logistic.engine import duals_fit, memory_of_duals
 from manyclass.training.options import Options
 from manyclass.training.warm_start import WarmStart
 from manyclass.utils.fingerprints import Facts
-from manyclass.utils.lazy import plugin
+from manyclass.utils.lazy import load_entry_point
 from manyclass.utils.machine import effective_n_jobs
-from manyclass.utils.scikit_learn import explains, fit_context
+from manyclass.utils.scikit_learn import fit_context, suggests_parameters
 from manyclass.utils.suggestions import OF_LOGISTIC
 from manyclass.utils.types import (
     Array,
@@ -127,7 +127,7 @@ class MultinomialLogisticRegression(ProbabilitiesMixin, CallbackSupportMixin, Ex
     certificate_: Certificate
     history_: list[EpochRecord]
 
-    @explains(OF_LOGISTIC)
+    @suggests_parameters(OF_LOGISTIC)
     def __init__(
         self,
         *,
@@ -214,7 +214,7 @@ class MultinomialLogisticRegression(ProbabilitiesMixin, CallbackSupportMixin, Ex
         with input_restored(self):
             if self.communicator is not None:
                 refuse_several(base_scores)
-                plugin("rows")(self).run(X, y, sample_weight)
+                load_entry_point("rows")(self).run(X, y, sample_weight)
             else:
                 Training(self, base_scores=base_scores).run(X, y, sample_weight)
         return self

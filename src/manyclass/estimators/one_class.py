@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from manyclass.estimators.decisions import Scored
+from manyclass.estimators.decisions import ScoringModel
 from manyclass.problem.dataset import Dataset
 
 SPREAD, OTHERS = 200, 1000  # rows that are looked at: of all, and of the other classes
@@ -25,7 +25,7 @@ class OnlyClass(NamedTuple):
     others: float
 
 
-def only_class(model: Scored, dataset: Dataset) -> OnlyClass | None:
+def only_class(model: ScoringModel, dataset: Dataset) -> OnlyClass | None:
     """Return the one class that nearly all training rows are given; None where there are more.
 
     Parameters
@@ -47,7 +47,9 @@ def only_class(model: Scored, dataset: Dataset) -> OnlyClass | None:
     return OnlyClass(number, len(others) / dataset.n_examples)
 
 
-def _given(model: Scored, dataset: Dataset, rows: NDArray[np.intp], most: int) -> NDArray[np.int64]:
+def _given(
+    model: ScoringModel, dataset: Dataset, rows: NDArray[np.intp], most: int
+) -> NDArray[np.int64]:
     """Return the numbers of the classes that some rows, evenly spread, are given."""
     some = rows[np.linspace(0, len(rows) - 1, min(len(rows), most)).astype(np.intp)]
     return np.asarray(model._labels(dataset.rows(some), 1)).ravel()

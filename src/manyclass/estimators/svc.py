@@ -29,9 +29,9 @@ from manyclass.problem.tree_scores import TreeScores
 from manyclass.solvers.weights.storage_choice import Choice, choose_weights
 from manyclass.training.options import Options
 from manyclass.training.solver_choice import DEFAULT, check_solver
-from manyclass.utils.lazy import plugin
+from manyclass.utils.lazy import load_entry_point
 from manyclass.utils.machine import effective_n_jobs
-from manyclass.utils.scikit_learn import explains, fit_context
+from manyclass.utils.scikit_learn import fit_context, suggests_parameters
 from manyclass.utils.suggestions import OF_SVC
 from manyclass.utils.types import (
     Array,
@@ -159,7 +159,7 @@ class MulticlassSVC(CalibrationMixin, SparsifyMixin, CallbackSupportMixin):
     True
     """
 
-    @explains(OF_SVC)
+    @suggests_parameters(OF_SVC)
     def __init__(
         self,
         *,
@@ -262,7 +262,7 @@ class MulticlassSVC(CalibrationMixin, SparsifyMixin, CallbackSupportMixin):
         with input_restored(self):
             if several:
                 refuse_several(base_scores)
-                make = plugin("communicator" if self.split is None else "rows")
+                make = load_entry_point("communicator" if self.split is None else "rows")
                 make(self).run(X, y, sample_weight)
             else:
                 Training(self, base_scores=base_scores).run(X, y, sample_weight)

@@ -30,10 +30,10 @@ from manyclass.io.atomic import is_special
 from manyclass.io.dataset_checks import check_ascending, check_contents, class_names
 from manyclass.io.stored_rows import (
     MAX_SIZE,
-    DenseRows,
-    SparseRows,
+    StoredDenseRows,
     StoredLabelSets,
     StoredRows,
+    StoredSparseRows,
     label_sets,
 )
 from manyclass.io.tensors import (
@@ -265,13 +265,13 @@ def unpack(tensors: dict[str, Array], about: Settings) -> StoredRows:
     if tensors.keys().isdisjoint(SPARSE):
         if len(values) != len(labels) * n_features:
             raise ValueError("tensors of other lengths")
-        return DenseRows(values.reshape(len(labels), n_features), labels, classes)
+        return StoredDenseRows(values.reshape(len(labels), n_features), labels, classes)
     indices, indptr = (tensors[name] for name in SPARSE)
     if indices.dtype != np.int32 or indptr.dtype != np.int64:
         raise ValueError("tensors of other types")
     if len(indptr) != len(labels) + 1 or len(indices) != len(values):
         raise ValueError("tensors of other lengths")
-    return SparseRows(indptr, indices, values, labels, n_features, classes)
+    return StoredSparseRows(indptr, indices, values, labels, n_features, classes)
 
 
 def _classes(tensors: dict[str, Array], about: Settings) -> Array:

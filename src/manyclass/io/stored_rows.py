@@ -97,7 +97,7 @@ def _ends(lengths: NDArray[np.int64]) -> NDArray[np.int64]:
 StoredLabels: TypeAlias = "NDArray[np.int32] | StoredLabelSets"  # places in the classes
 
 
-class SparseRows(NamedTuple):
+class StoredSparseRows(NamedTuple):
     """X as CSR, and the places of each row's label, or labels, in the classes."""
 
     indptr: NDArray[np.int64]
@@ -134,7 +134,7 @@ class SparseRows(NamedTuple):
         end = int(np.searchsorted(self.indptr, goal, side="right")) - 1
         return min(max(end, begin + 1), begin + block_values, len(self.labels))
 
-    def between(self, begin: int, end: int) -> SparseRows:
+    def between(self, begin: int, end: int) -> StoredSparseRows:
         """Return some of the rows, on the same memory but for ``indptr``."""
         ends = self.indptr[begin : end + 1]
         entries = slice(int(ends[0]), int(ends[-1]))
@@ -145,7 +145,9 @@ class SparseRows(NamedTuple):
             labels=self.labels[begin:end],
         )
 
-    def wanted(self, name: str, n_features: int | None, dtype: DTypeLike | None) -> SparseRows:
+    def wanted(
+        self, name: str, n_features: int | None, dtype: DTypeLike | None
+    ) -> StoredSparseRows:
         """Return rows of so many columns, with values of a type; the file's own where None.
 
         Raises
@@ -162,7 +164,7 @@ class SparseRows(NamedTuple):
         return self._replace(n_features=n_features or self.n_features, values=values)
 
 
-class DenseRows(NamedTuple):
+class StoredDenseRows(NamedTuple):
     """X as an array, and the places of each row's label, or labels, in the classes."""
 
     values: Array  # (n, d), C order
@@ -191,11 +193,11 @@ class DenseRows(NamedTuple):
         """Return where a block of about so many values ends, behind one row at least."""
         return min(begin + max(1, block_values // max(1, self.n_features)), len(self.labels))
 
-    def between(self, begin: int, end: int) -> DenseRows:
+    def between(self, begin: int, end: int) -> StoredDenseRows:
         """Return some of the rows, on the same memory."""
         return self._replace(values=self.values[begin:end], labels=self.labels[begin:end])
 
-    def wanted(self, name: str, n_features: int | None, dtype: DTypeLike | None) -> DenseRows:
+    def wanted(self, name: str, n_features: int | None, dtype: DTypeLike | None) -> StoredDenseRows:
         """Return rows with values of a type; the file's own where None.
 
         Raises
@@ -211,7 +213,7 @@ class DenseRows(NamedTuple):
         return self._replace(values=_converted(self.values, dtype, name))
 
 
-StoredRows: TypeAlias = SparseRows | DenseRows
+StoredRows: TypeAlias = StoredSparseRows | StoredDenseRows
 
 
 def places_of(rows: StoredRows) -> NDArray[np.int32]:

@@ -17,7 +17,7 @@ from manyclass.model_selection.cv_fit import CrossValidationMixin
 from manyclass.model_selection.folds import CV
 from manyclass.model_selection.scorers import Scoring
 from manyclass.problem.solution import Certificate, EpochRecord
-from manyclass.utils.scikit_learn import explains
+from manyclass.utils.scikit_learn import suggests_parameters
 from manyclass.utils.suggestions import OF_LOGISTIC, OF_SVC
 from manyclass.utils.types import (
     ClassWeight,
@@ -106,7 +106,7 @@ class MulticlassSVCCV(CalibrationMixin, CrossValidationMixin):
     def _set_temperature(self, temperature: float) -> None:
         self.temperature_ = self.best_estimator_.temperature_ = temperature
 
-    @explains(OF_SVC)
+    @suggests_parameters(OF_SVC)
     def __init__(
         self,
         *,
@@ -233,7 +233,7 @@ class MultinomialLogisticRegressionCV(ProbabilitiesMixin, CrossValidationMixin):
     history_: list[EpochRecord]
     best_estimator_: MultinomialLogisticRegression
 
-    @explains(OF_LOGISTIC)
+    @suggests_parameters(OF_LOGISTIC)
     def __init__(
         self,
         *,

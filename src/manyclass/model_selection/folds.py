@@ -35,12 +35,12 @@ CV: TypeAlias = int | BaseCrossValidator | Iterable[Split] | None
 
 
 @dataclass(slots=True, eq=False)
-class Scored:
+class FoldFit:
     """A fit on the training rows of a fold, and its score on the others.
 
     Attributes
     ----------
-    fit : Fit, or None
+    fit : CertifiedFit, or None
         None where it is no longer needed.
     score : float
     certificate : Certificate
@@ -48,12 +48,12 @@ class Scored:
     seconds : float
     """
 
-    fit: Fit | None
+    fit: CertifiedFit | None
     score: float
     certificate: Certificate
     seconds: float
 
-    def at(self, C: float) -> Scored:
+    def at(self, C: float) -> FoldFit:
         """Return the same model for a larger C, with its certificate there."""
         assert self.fit is not None
         fit = self.fit
@@ -110,7 +110,9 @@ class Folds:
         """n_test / n_train, on average."""
         return float(np.mean([len(test) / len(train) for train, test in self.splits]))
 
-    def train(self, number: int, model: Classifier, start: WarmStart | None, stop: Event) -> Scored:
+    def train(
+        self, number: int, model: Classifier, start: WarmStart | None, stop: Event
+    ) -> FoldFit:
         """Fit a model on the training rows of a fold, and score it.
 
         Raises
@@ -124,7 +126,7 @@ class Folds:
         score = self.score(number, found.model)
         proof = found.model.certificate_
         assert proof is not None
-        return Scored(found, score, proof, time.perf_counter() - began)
+        return FoldFit(found, score, proof, time.perf_counter() - began)
 
     def training_rows(self, number: int) -> TrainingRows:
         """Return the training rows of a fold."""
@@ -216,7 +218,7 @@ def _sliced(value: ArrayLike, rows: Indices, n: int) -> ArrayLike:
 
 
 @dataclass(slots=True, eq=False)
-class Fit:
+class CertifiedFit:
     """A model, an upper bound N + C L of its P at every C, and a lower bound of the optimum.
 
     Attributes
@@ -270,7 +272,7 @@ def fit(
     given: TrainingRows,
     start: WarmStart | None = None,
     stop: Event | None = None,
-) -> Fit:
+) -> CertifiedFit:
     """Fit a model, from the start of another fit if there is one.
 
     Gives no warning when the tolerance is not reached (see `gap`). Thread-safe.
@@ -285,7 +287,7 @@ def fit(
     then = replace(training.ended, start=replace(training.ended.start, log_u=None))
     proof = model.certificate_
     assert proof is not None
-    return Fit(
+    return CertifiedFit(
         model,
         model.C,
         proof.penalty,
@@ -348,7 +350,7 @@ def in_order(
             executor.shutdown(wait=True, cancel_futures=True)
 
 
-Column = list[Scored]  # the folds at one C
+Column = list[FoldFit]  # the folds at one C
 
 
 def scores_of(table: list[Column]) -> Numbers:
@@ -365,7 +367,7 @@ class SearchResult:
     folds : Folds
     Cs : ndarray of shape (n_Cs,)
         Ascending.
-    table : list of lists of Scored
+    table : list of lists of FoldFit
         By C, then by fold; may end before the last C.
     best : int
         Index of the chosen C.

@@ -35,7 +35,7 @@ from manyclass.multilabel.metrics import f1_scores
 from manyclass.multilabel.svc import MultilabelSVC
 from manyclass.problem.solution import Certificate
 from manyclass.utils.input_rows import check_sparse, rows_as_given
-from manyclass.utils.scikit_learn import explains, fit_context
+from manyclass.utils.scikit_learn import fit_context, suggests_parameters
 from manyclass.utils.suggestions import OF_MULTILABEL
 from manyclass.utils.types import (
     Array,
@@ -53,7 +53,7 @@ SCORES = ("f1_micro", "f1_macro")  # computed here: scikit-learn's need a second
 CONSTANT = r"\d+ of \d+ labels are those of all rows or of none"
 
 
-class Fit(NamedTuple):
+class FoldResult(NamedTuple):
     """What came of a fold at a C."""
 
     score: float
@@ -138,7 +138,7 @@ class MultilabelSVCCV(MultilabelSVC):
     best_score_: float
     best_estimator_: MultilabelSVC
 
-    @explains(OF_MULTILABEL)
+    @suggests_parameters(OF_MULTILABEL)
     def __init__(
         self,
         *,
@@ -202,7 +202,7 @@ class MultilabelSVCCV(MultilabelSVC):
             rows, indicator, weights = self._checked(X, y, sample_weight)
             splits = self._splits(rows, indicator, random)
             seeds = random.randint(2**31 - 1, size=(len(splits) + 1, len(Cs)))
-            table: list[list[Fit]] = []
+            table: list[list[FoldResult]] = []
             for j, C in enumerate(Cs.tolist()):
                 table.append(self._column(rows, indicator, weights, splits, C, seeds[:, j]))
                 scores = np.array([[fit.score for fit in column] for column in table]).T
@@ -272,9 +272,9 @@ class MultilabelSVCCV(MultilabelSVC):
         splits: list[Split],
         C: float,
         seeds: NDArray[np.int64],
-    ) -> list[Fit]:
+    ) -> list[FoldResult]:
         """Train and score every fold at a C."""
-        column: list[Fit] = []
+        column: list[FoldResult] = []
         for number, ((train, test), seed) in enumerate(zip(splits, seeds, strict=False), 1):
             model = self._model(C, int(seed))
             began = time.perf_counter()
@@ -287,7 +287,7 @@ class MultilabelSVCCV(MultilabelSVC):
             score = self._score(model, rows[test], indicator[test])
             if not np.isfinite(score):
                 raise ValueError(f"fold {number}: the score is {score}; check scoring")
-            column.append(Fit(score, model.certificate_, seconds))
+            column.append(FoldResult(score, model.certificate_, seconds))
         if self.verbose:
             gap = max(fit.gap for fit in column)
             print_fits(C, gap, [(fit.score, fit.seconds) for fit in column])
@@ -304,7 +304,7 @@ class MultilabelSVCCV(MultilabelSVC):
         self,
         model: MultilabelSVC,
         Cs: NDArray[np.float64],
-        table: list[list[Fit]],
+        table: list[list[FoldResult]],
         C: float,
         score: float,
     ) -> None:

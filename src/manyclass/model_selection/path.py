@@ -38,7 +38,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state, check_scalar
 
 from manyclass.model_selection.folds import (
-    Fit,
+    CertifiedFit,
     TrainingRows,
     estimator_for,
     fit,
@@ -240,7 +240,7 @@ def _check(max_fits: int, parameters: Collection[str]) -> None:
         raise TypeError(f"c_path has no parameter {min(refused)!r}")
 
 
-def _print_fit(found: Fit) -> None:
+def _print_fit(found: CertifiedFit) -> None:
     primal = found.penalty + found.C * found.loss
     print(
         f"C {found.C:.4g}  objective {primal:.6g}  gap {found.gap:.2e}  "
@@ -280,14 +280,14 @@ class Tracer:
         make: Callable[[float, int], Classifier],
         random: np.random.RandomState,
         stop: Event | None = None,
-        on_fit: Callable[[Fit], None] | None = None,
+        on_fit: Callable[[CertifiedFit], None] | None = None,
     ) -> None:
         self.data = data
         self.make = make
         self.random = random
         self.stop = stop or Event()
         self.on_fit = on_fit
-        self.fits: list[Fit] = []
+        self.fits: list[CertifiedFit] = []
 
     def trace(
         self, C_min: float, C_max: float, epsilon: float, max_fits: int
@@ -322,7 +322,7 @@ class Tracer:
                 return
             C = C_max if C_max <= C * LADDER**1.5 else C * LADDER
 
-    def _train(self, C: float) -> Fit:
+    def _train(self, C: float) -> CertifiedFit:
         model = self.make(float(C), int(self.random.randint(2**31 - 1)))
         nearest = min(self.fits, key=lambda known: abs(np.log(known.C / C)), default=None)
         start = None if nearest is None else nearest.start

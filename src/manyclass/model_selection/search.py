@@ -29,8 +29,8 @@ from sklearn.exceptions import ConvergenceWarning
 from manyclass.estimators.linear import set_certificate
 from manyclass.model_selection.folds import (
     Column,
+    FoldFit,
     Folds,
-    Scored,
     SearchResult,
     in_order,
     proof_of,
@@ -97,7 +97,7 @@ class Search:
         self.keeps_models = keeps_models
         self.on_column = on_column
         self.table: list[Column] = []
-        self._last: list[Scored | None] = [None] * len(folds.splits)
+        self._last: list[FoldFit | None] = [None] * len(folds.splits)
         self._done = [[Event() for _ in folds.splits] for _ in Cs]
 
     def run(self, *, one_standard_error: bool) -> list[int]:
@@ -131,7 +131,7 @@ class Search:
                 if has_passed(scores_of(self.table), self.folds.test_share):
                     break
 
-    def _coarse(self, j: int, f: int, tol: float, stop: Event) -> Scored:
+    def _coarse(self, j: int, f: int, tol: float, stop: Event) -> FoldFit:
         """Fit a fold at a C, once it was fitted at the C before."""
         if j:
             self._done[j - 1][f].wait()
@@ -169,7 +169,7 @@ class Search:
                 self.table[j] = [next(results) for _ in self.folds.splits]
                 self.on_column(float(self.Cs[j]), self.table[j])
 
-    def _fine(self, j: int, f: int, stop: Event) -> Scored:
+    def _fine(self, j: int, f: int, stop: Event) -> FoldFit:
         known = self.table[j][f]
         is_there = known.fit is not None or not self.keeps_models
         if is_there and known.certificate.relative_gap <= self.tol:
@@ -268,7 +268,7 @@ def search_paths(
     -------
     Cs : ndarray of shape (n_Cs,)
         All at which some fold was trained, ascending.
-    table : list of lists of Scored
+    table : list of lists of FoldFit
         By C, then by fold: the fold's model with the least objective at that C.
     """
     seeds = random.randint(2**31 - 1, size=len(folds.splits))
@@ -292,14 +292,14 @@ class _Path:
         self.scores = scores
         self.seconds = seconds / len(scores)
 
-    def scored_at(self, C: float, *, keeps: bool) -> Scored:
+    def scored_at(self, C: float, *, keeps: bool) -> FoldFit:
         """Return the best model at a C, its score and its certificate there."""
         best = int(self.envelope.best(C))
         primal, dual = float(self.envelope.upper(C)), float(self.envelope.lower(C))
         proof = proof_of(primal, dual, float(self.envelope.zero(C)))
         is_own = self.tracer.fits[best].C == C
         found = self.tracer.fits[best] if keeps else None
-        return Scored(found, self.scores[best], proof, self.seconds if is_own else 0.0)
+        return FoldFit(found, self.scores[best], proof, self.seconds if is_own else 0.0)
 
 
 def _traced(

@@ -31,7 +31,7 @@ from manyclass.prediction.sparse_coefficients import SparseCoefficients
 from manyclass.problem.solution import Certificate, Status
 from manyclass.training.options import Options
 from manyclass.utils.machine import effective_n_jobs
-from manyclass.utils.scikit_learn import explains, fit_context
+from manyclass.utils.scikit_learn import fit_context, suggests_parameters
 from manyclass.utils.suggestions import OF_MULTILABEL
 from manyclass.utils.types import (
     Array,
@@ -118,7 +118,7 @@ class MultilabelSVC(LinearClassifier, BaseEstimator):
     [['red'], ['round'], ['red', 'round'], []]
     """
 
-    @explains(OF_MULTILABEL)
+    @suggests_parameters(OF_MULTILABEL)
     def __init__(
         self,
         *,

@@ -18,7 +18,7 @@ SAME = ("C", "loss", "fit_intercept", "intercept_scaling", "random_state")
 OF_ROWS = ("n_features_in_", "feature_names_in_")
 
 
-class Fitted(Protocol):
+class FittedMultilabel(Protocol):
     """A fitted multi-label model."""
 
     intercept_: Array
@@ -28,7 +28,7 @@ class Fitted(Protocol):
     _coefficients: Coefficients
 
 
-def as_one_vs_rest_classifier(model: Fitted) -> OneVsRestClassifier:
+def as_one_vs_rest_classifier(model: FittedMultilabel) -> OneVsRestClassifier:
     """Return a fitted OneVsRestClassifier of LinearSVC with the weights of a model.
 
     It predicts where a score is above 0, so the intercepts are less the thresholds.

@@ -11,8 +11,8 @@ from threading import Event
 import numpy as np
 from numpy.typing import NDArray
 
-from manyclass.multilabel.columns import Columns, compact
 from manyclass.multilabel.groups import Labels, dataset_of, groups_of
+from manyclass.multilabel.label_weights import LabelWeights, compact
 from manyclass.problem.dataset import Dataset, is_mapped
 from manyclass.problem.formulations import FORMULATIONS
 from manyclass.problem.problem import Problem
@@ -65,11 +65,11 @@ class Labelled:
             )
         return cls(rows, indicator, C, loss, features, d)
 
-    def columns(self, dense: Array | None, prune: float) -> Columns:
+    def columns(self, dense: Array | None, prune: float) -> LabelWeights:
         """Return what takes the W of groups."""
         used = np.arange(self.n_features) if self.features is None else self.features
         shape = self.n_features + 1, self.indicator.shape[1]
-        return Columns(np.append(used, self.n_features), shape, self.rows.dtype, prune, dense)
+        return LabelWeights(np.append(used, self.n_features), shape, self.rows.dtype, prune, dense)
 
     def groups(self, labels: Labels) -> list[Labels]:
         """Partition labels into groups that train together."""

@@ -122,7 +122,7 @@ class LogisticRows:
         weight: NDArray[np.float64],
     ) -> None:
         """Add up C_i p_ic (1 - p_ic), and C_i, of this part's share of the wanted rows."""
-        for costs, P in self._probabilities(W, class_major, self._spread(n_all, wanted)):
+        for costs, P in self._probabilities(W, class_major, self._sampled_rows(n_all, wanted)):
             total += costs @ (P * (1 - P))
             weight += costs.sum()
 
@@ -180,7 +180,7 @@ class LogisticRows:
     def _matrix(self, W: Array, class_major: bool) -> Array:
         return as_matrix(W, self.problem, class_major=class_major)
 
-    def _spread(self, n_all: int, wanted: int) -> NDArray[np.intp]:
+    def _sampled_rows(self, n_all: int, wanted: int) -> NDArray[np.intp]:
         """Return this part's share of so many rows, evenly spread over all."""
         rows = np.linspace(0, n_all - 1, min(n_all, wanted)).astype(np.intp) - self.first
         return rows[(rows >= 0) & (rows < self.problem.dataset.n_examples)]
@@ -188,7 +188,7 @@ class LogisticRows:
     def _sampled(self, n_all: int, wanted: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Return its share of so many rows, with the appended feature, and their C_i."""
         if self._sample is None or self._sample[0] != (n_all, wanted):
-            data, rows = self.problem.dataset, self._spread(n_all, wanted)
+            data, rows = self.problem.dataset, self._sampled_rows(n_all, wanted)
             part = data.rows(rows)
             dense = np.asarray(part.toarray() if is_sparse(part) else part, np.float64)
             X = np.column_stack([dense, np.full(len(rows), data.bias)])
@@ -202,7 +202,7 @@ class LogisticRows:
         X, _ = self._sampled(n_all, wanted)
         scores = X @ self._matrix(W, class_major).astype(np.float64)
         if self.problem.base is not None:
-            scores += self.problem.base.of(self._spread(n_all, wanted))
+            scores += self.problem.base.of(self._sampled_rows(n_all, wanted))
         return np.asarray(scipy.special.softmax(scores, axis=1))
 
     def _probabilities(

@@ -38,7 +38,7 @@ class Parts(Protocol):
     def add(self, question: Question, given: Arguments, into: Sequence[Array]) -> None:
         """Add the answers of all parts to arrays, always in the same order."""
 
-    def same(self, values: Array) -> None:
+    def broadcast(self, values: Array) -> None:
         """Give every process the numbers of the first: rounding may differ between machines."""
 
 
@@ -65,7 +65,7 @@ class OnePart:
         """Add its answer."""
         answer(self.rows, question, given, into)
 
-    def same(self, values: Array) -> None:
+    def broadcast(self, values: Array) -> None:
         """Leave the numbers as they are."""
 
 
@@ -114,7 +114,7 @@ class LocalParts:
                 for total, one in zip(into, own, strict=True):
                     total += one
 
-    def same(self, values: Array) -> None:
+    def broadcast(self, values: Array) -> None:
         """Leave the numbers as they are."""
 
 

@@ -158,7 +158,7 @@ class ConsensusRounds(Protocol):
     ) -> None:
         """Write the terms of the gap at V and z in the place of this part."""
 
-    def settle(
+    def move_duals(
         self,
         number: float,
         W: NDArray[np.float64],

@@ -35,10 +35,10 @@ from manyclass.training.epoch_loop import Interrupted, Make, solve
 from manyclass.utils.machine import available_memory
 from manyclass.utils.types import CsrArray
 
-P = TypeVar("P")  # W of a part, as Columns keeps it
+P = TypeVar("P")  # W of a part, as WeightColumns keeps it
 
 
-class Columns(Protocol[P]):
+class WeightColumns(Protocol[P]):
     """Storage of W of some classes, part by part."""
 
     def held(self, weights: Weights) -> P:
@@ -99,7 +99,7 @@ class Finished(Generic[P]):
 
     problem: Problem
     keep_duals: bool
-    columns: Columns[P]
+    columns: WeightColumns[P]
     weights: list[P] = field(default_factory=list)
     starts: list[Start] = field(default_factory=list)
     history: list[EpochRecord] = field(default_factory=list)
@@ -231,7 +231,7 @@ def solve_in_chunks(
     start: Start | None = None,
     on_epoch: Callable[[Progress], bool] | None = None,
     keep_duals: bool = False,
-    columns: Columns[P],
+    columns: WeightColumns[P],
 ) -> Solution:
     """Train one-vs-rest, some classes after the other.
 
@@ -253,7 +253,7 @@ def solve_in_chunks(
         As for ``solve``; the records are those of all classes.
     keep_duals : bool, default=False
         Whether z is wanted: it may be as large as n x k. Otherwise zeros are returned.
-    columns : Columns
+    columns : WeightColumns
         How W of the parts is held.
 
     Returns

@@ -15,7 +15,12 @@ import numpy as np
 
 from manyclass.problem.problem import Problem
 from manyclass.problem.solution import Progress, Solution, Start, Status
-from manyclass.training.class_chunks import Columns, CsrColumns, classes_in_chunk, solve_in_chunks
+from manyclass.training.class_chunks import (
+    CsrColumns,
+    WeightColumns,
+    classes_in_chunk,
+    solve_in_chunks,
+)
 from manyclass.training.epoch_loop import Interrupted, Solver, solve
 from manyclass.training.merged_columns import train_merged
 from manyclass.training.options import Hook, Options
@@ -34,7 +39,7 @@ class Backend(Protocol):
     def part_size(self, problem: Problem, options: Options) -> int:
         """Return how many classes of one-vs-rest are trained together."""
 
-    def columns(self) -> Columns[Any]:
+    def columns(self) -> WeightColumns[Any]:
         """Return how W of parts is held and joined."""
 
     def may_continue(self, problem: Problem, options: Options) -> bool:

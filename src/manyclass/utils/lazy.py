@@ -54,12 +54,12 @@ def lazy_names(
 
 # What a room lower down uses of one higher up, by the name of the parameter that asks for it:
 # "module:name" of a callable. Registered by the package.
-PLUGINS: dict[str, str] = {}
+ENTRY_POINTS: dict[str, str] = {}
 
 
-def plugin(name: str) -> Callable[..., Any]:
+def load_entry_point(name: str) -> Callable[..., Any]:
     """Return the callable that is registered under a name, imported when it is first used."""
-    module, _, attribute = PLUGINS[name].partition(":")
+    module, _, attribute = ENTRY_POINTS[name].partition(":")
     found: object = getattr(importlib.import_module(module), attribute)
     assert callable(found)
     return found

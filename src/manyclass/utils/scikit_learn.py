@@ -26,7 +26,7 @@ def fit_context(method: F) -> F:
     return checked
 
 
-def explains(
+def suggests_parameters(
     foreign: Mapping[str, str],
 ) -> Callable[[Callable[Concatenate[S, P], None]], Callable[Concatenate[S, P], None]]:
     """Let ``__init__`` say what to write in place of a parameter that it does not have.

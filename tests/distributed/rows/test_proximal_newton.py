@@ -177,7 +177,7 @@ def test_the_certificate_is_that_of_numpy(name, loss, dtype, at_once):
 
 
 @pytest.mark.parametrize(("name", "loss"), [("crammer_singer", "hinge"), PAIRS[-1]])
-@pytest.mark.parametrize("when", ["respond", "hessian", "settle", "inspect"])
+@pytest.mark.parametrize("when", ["respond", "hessian", "move_duals", "inspect"])
 def test_a_part_that_is_lost_begins_again(name, loss, when, at_once, monkeypatch):
     """Its z is 0 then, at any question; the certificate stays true, and training goes on."""
     problem = blobs(formulation=name, loss=loss)
@@ -235,7 +235,7 @@ def test_questions_that_are_asked_again_are_answered_as_before(at_once):
     answers = []
     for _ in range(3):
         of_duals, counts = np.zeros_like(W), np.zeros((3, COUNTS))
-        parts[1].settle(99, W, solver._scale, 0.5, 0.7, of_duals, counts)
+        parts[1].move_duals(99, W, solver._scale, 0.5, 0.7, of_duals, counts)
         answers.append((of_duals, counts, parts[1].duals().toarray(), *asked_of(parts[1], W)))
         parts[1] = pickle.loads(pickle.dumps(parts[1]))  # as on a worker short of memory
     for answer in answers[1:]:

@@ -236,7 +236,9 @@ def test_blocks_are_the_rows_in_order(lengths, block_values):
     indices = np.concatenate([np.sort(rng.permutation(5)[:n]) for n in lengths]).astype(np.int32)
     labels = rng.integers(0, 3, len(lengths)).astype(np.int32)
     classes = np.array(["a", "b", "c"])
-    rows = stored_rows.SparseRows(indptr, indices, rng.random(len(indices)), labels, 5, classes)
+    rows = stored_rows.StoredSparseRows(
+        indptr, indices, rng.random(len(indices)), labels, 5, classes
+    )
     blocks = StoredBlocks(rows, block_values)
     parts = list(blocks.labelled())
     same(

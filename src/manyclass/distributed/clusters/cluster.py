@@ -111,7 +111,7 @@ class RemoteParts:
         for total, one in zip(into, sums, strict=True):
             total += one
 
-    def same(self, values: Array) -> None:
+    def broadcast(self, values: Array) -> None:
         """Leave the numbers as they are: this process alone decides."""
 
     def _sent_out(self, value: Array | float) -> object:

@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 from manyclass.estimators.logistic import MultinomialLogisticRegression
 from manyclass.estimators.parameters.documented import documented
 from manyclass.estimators.svc import MulticlassSVC
-from manyclass.utils.scikit_learn import explains
+from manyclass.utils.scikit_learn import suggests_parameters
 from manyclass.utils.suggestions import OF_LOGISTIC, OF_SVC
 from manyclass.utils.types import (
     Array,
@@ -137,7 +137,7 @@ class ClusterLogisticRegression(ClusterMixin, MultinomialLogisticRegression):
     plain = MultinomialLogisticRegression
     merge_columns, communicator, split = FIXED.values()
 
-    @explains(OF_LOGISTIC)
+    @suggests_parameters(OF_LOGISTIC)
     def __init__(
         self,
         *,
@@ -215,7 +215,7 @@ class ClusterSVC(ClusterMixin, MulticlassSVC):
     plain = MulticlassSVC
     solver, weights, merge_columns, communicator, split = OF_SVM.values()
 
-    @explains(OF_SVC)
+    @suggests_parameters(OF_SVC)
     def __init__(
         self,
         *,
@@ -258,13 +258,13 @@ class ClusterSVC(ClusterMixin, MulticlassSVC):
         self.verbose = verbose
 
 
-def outputs(model: Model, method: str, X: Rows, options: Settings, empty: Array) -> Array:
+def call_on_part(model: Model, method: str, X: Rows, options: Settings, empty: Array) -> Array:
     """Return the result of a method for a part, which may be empty."""
     found = getattr(model, method)(X, **options) if X.shape[0] else empty
     return np.asarray(found, empty.dtype)
 
 
-def hits(
+def accuracy_sums(
     model: Model, X: Rows, y: ArrayLike, sample_weight: ArrayLike | None = None
 ) -> tuple[float, float]:
     """Return the weight of the rows of a part whose class is predicted, and of all."""

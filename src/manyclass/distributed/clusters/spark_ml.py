@@ -64,7 +64,7 @@ def training_of(estimator: type[ClusterMixin]) -> Settings:
     return {name: value for name, value in found.items() if name != "warm_start"}
 
 
-class Columns(Params):
+class ColumnParams(Params):
     """Parameters that Estimator and Model share: names of columns.
 
     Attributes
@@ -100,7 +100,7 @@ class Columns(Params):
         )
 
 
-class SparkEstimator(Estimator, Columns, DefaultParamsReadable, DefaultParamsWritable):
+class SparkEstimator(Estimator, ColumnParams, DefaultParamsReadable, DefaultParamsWritable):
     """Base of the Estimators.
 
     Attributes
@@ -170,7 +170,7 @@ class SparkEstimator(Estimator, Columns, DefaultParamsReadable, DefaultParamsWri
         return model
 
 
-class SparkModel(Model, Columns, MLReadable, MLWritable):
+class SparkModel(Model, ColumnParams, MLReadable, MLWritable):
     """Base of the Models."""
 
     def __init__(self, local: Local | None = None) -> None:

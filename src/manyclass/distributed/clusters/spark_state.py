@@ -3,9 +3,9 @@
 A task may run in any process of the executor that has the rows, and more than once. So z and U of
 a part are what a file says, of the number of the round, and of a round the first file counts:
 
-    round, settle   from the file of the last round before, or z = U = 0 where there is none, to
-                    that of this one; a task that finds this one answers from it
-    any other       from the file of the last round
+    round, move_duals   from the file of the last round before, or z = U = 0 where there is none, to
+                        that of this one; a task that finds this one answers from it
+    any other           from the file of the last round
 
 A process keeps z and U of one part, and takes them for the file's while this is the same file.
 Files that are lost cost their part its z and U: the certificate stays true (admm.py).
@@ -25,7 +25,7 @@ from manyclass.distributed.rows.svm_rows import SvmRows
 from manyclass.utils.types import Array
 
 KEPT = 2  # files of the last rounds
-MOVES = {SvmRows.round.__name__, SvmRows.settle.__name__}  # questions that change z
+MOVES = {SvmRows.round.__name__, SvmRows.move_duals.__name__}  # questions that change z
 
 
 class CachedPart:

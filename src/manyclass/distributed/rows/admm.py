@@ -140,7 +140,7 @@ class ConsensusAdmm:
         sizes, holders = np.zeros(2, np.int64), np.zeros(len(self.V), np.int64)
         zero = np.zeros(1)
         parts.add(ConsensusRounds.count, (), (sizes, holders, zero))
-        parts.same(zero)
+        parts.broadcast(zero)
         self.n_examples, self.zero_objective = int(sizes[0]), float(zero[0])
         self._holders = holders[:, None].astype(data.dtype)  # R_j
         self._scale = self._metric()  # sqrt(M), shape (d + 1, 1)
@@ -152,7 +152,7 @@ class ConsensusAdmm:
         self.parts.add(ConsensusRounds.squares, (), (squares,))
         scale = np.ones((data.n_features + 1, 1), data.dtype)
         scale[:-1, 0] = scales(squares, self.parts.n_parts)
-        self.parts.same(scale)
+        self.parts.broadcast(scale)
         return scale
 
     def epoch(self, _rule: StoppingRule) -> EpochRecord:
@@ -172,7 +172,7 @@ class ConsensusAdmm:
             subtract_means(of_duals)
         if self.problem.is_antisymmetric:
             antisymmetric(self.V)
-        self.parts.same(self.V)
+        self.parts.broadcast(self.V)
         self._of_duals = of_duals
         self._marks = counts[:, -1]
         loops, evaluations, active, apart, rounding = counts[:, :-1].sum(axis=0).tolist()

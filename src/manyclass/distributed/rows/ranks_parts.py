@@ -39,6 +39,6 @@ class RanksParts:
             if one.size:
                 total += self.communicator.all_sum(one)
 
-    def same(self, values: Array) -> None:
+    def broadcast(self, values: Array) -> None:
         """Give every rank the numbers of rank 0."""
         self.communicator.broadcast(values, 0)

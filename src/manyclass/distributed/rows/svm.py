@@ -113,7 +113,7 @@ class SvmOnRows(ConsensusAdmm):
         phase, counts = self._phase, np.zeros((self.parts.n_parts, COUNTS))
         of_duals = np.zeros(self.V.shape)
         given = self._n_rounds, phase.W, self._scale, phase.epsilon, phase.length
-        self.parts.add(ConsensusRounds.settle, given, (of_duals, counts))
+        self.parts.add(ConsensusRounds.move_duals, given, (of_duals, counts))
         of_duals *= self._scale
         self.V = phase.W.astype(self.V.dtype)
         if self.problem.formulation.centred:
@@ -121,7 +121,7 @@ class SvmOnRows(ConsensusAdmm):
             subtract_means(of_duals)
         if self.problem.is_antisymmetric:
             antisymmetric(self.V)
-        self.parts.same(self.V)
+        self.parts.broadcast(self.V)
         self._of_duals, self._marks, self._is_settled = of_duals, counts[:, -1], True
         rounding = float(counts[:, 4].sum() * self._scale.max())
         self._found = self._best_of(self._inspect(of_duals, rounding))

@@ -8,7 +8,7 @@ together. rho is a power of 2, so that nothing is rounded by it. U and What are 
 no row of the part has. Sparse rows are those of X / sqrt(M), and W, A, V and U are multiplied by
 sqrt(M) (admm.py): powers of 2, too.
 
-Newton's method (proximal_newton.py) asks for sums around z, which ``settle`` moves.
+Newton's method (proximal_newton.py) asks for sums around z, which ``move_duals`` moves.
 """
 
 from __future__ import annotations
@@ -191,7 +191,7 @@ class SvmRows:
         """Add the blocks of the Hessian (``ProximalRows.hessian``)."""
         self._proximal().hessian(W, epsilon, blocks)
 
-    def settle(
+    def move_duals(
         self,
         number: float,
         W: NDArray[np.float64],

@@ -178,18 +178,18 @@ class DistributedSolver(ABC):
         )
 
     @abstractmethod
-    def spread(self) -> ShardedWeights:
+    def sharded(self) -> ShardedWeights:
         """Return W, shape (d + 1, k), as it is held."""
 
     @aborts_all_ranks
     def weights(self) -> Weights:
         """Return W, shape (d + 1, k), on every rank."""
-        return self.spread().gather()
+        return self.sharded().gather()
 
     @aborts_all_ranks
     def finish(self) -> Weights | ShardedWeights:
         """Return W, shape (d + 1, k), on every rank, or spread; the run ends."""
-        W = self.spread()
+        W = self.sharded()
         return W.gather() if self.gathers else W
 
 

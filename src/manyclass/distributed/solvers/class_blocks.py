@@ -157,7 +157,7 @@ class ClassBlockStore:
             return np.asarray(self.weights[-1])
         return np.asarray(self.weights.intercepts())
 
-    def spread(self, *, sparse: bool) -> ShardedWeights:
+    def sharded(self, *, sparse: bool) -> ShardedWeights:
         """Return W, shape (d + 1, k), as it is held."""
         blocks = []
         for root, held in enumerate(self._schedule.rounds[self._at]):

@@ -134,9 +134,9 @@ class ClassPairSolver(DistributedSolver):
         """Return z as it was when the last epoch ended, which every rank knows."""
         return Start(self.duals.matrix(self.problem.dataset.n_classes, len(self.filled)))
 
-    def spread(self) -> ShardedWeights:
+    def sharded(self) -> ShardedWeights:
         """Return W, shape (d + 1, k), as it is held."""
-        return self.round.spread(sparse=self.sparse)
+        return self.round.sharded(sparse=self.sparse)
 
     @abstractmethod
     def _loss_of(self, losses: NDArray[np.float64]) -> NDArray[np.float64]:

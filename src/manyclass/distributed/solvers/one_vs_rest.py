@@ -14,7 +14,7 @@ import scipy.sparse as sp
 
 from manyclass.distributed.communicator import Communicator
 from manyclass.distributed.consensus import any_of
-from manyclass.distributed.sharded_weights import ShardedWeights, blocks_of
+from manyclass.distributed.sharded_weights import ShardedWeights, weight_blocks
 from manyclass.distributed.solvers.base import (
     DistributedSolver,
     PassTotals,
@@ -119,29 +119,29 @@ class DistributedOneVsRest(DistributedSolver):
             z, apart = sp.coo_array(here.duals), here.weights is not None
         W = None
         if any_of(self.communicator, apart):
-            W = self._spread(OneVsRest.weights, sparse=False).gather()
+            W = self._sharded(OneVsRest.weights, sparse=False).gather()
         first = self._classes()[self.communicator.rank].start
         mine = CooDuals(z.row.astype(np.int32), (z.col + first).astype(np.int32), z.data)
         everything = gather_duals(self.communicator, mine)
         return Start(everything.matrix(data.n_classes, data.n_examples), W)
 
-    def spread(self) -> ShardedWeights:
+    def sharded(self) -> ShardedWeights:
         """Return W, shape (d + 1, k), as it is held."""
-        return self._spread(OneVsRest.weights, sparse=self.sparse)
+        return self._sharded(OneVsRest.weights, sparse=self.sparse)
 
     @aborts_all_ranks
     def finish(self) -> Weights | ShardedWeights:
         """Return W, shape (d + 1, k), on every rank, or spread; the run ends."""
-        W = self._spread(OneVsRest.finish, sparse=self.sparse)
+        W = self._sharded(OneVsRest.finish, sparse=self.sparse)
         return W.gather() if self.gathers else W
 
-    def _spread(self, take: Callable[[OneVsRest], Weights], *, sparse: bool) -> ShardedWeights:
+    def _sharded(self, take: Callable[[OneVsRest], Weights], *, sparse: bool) -> ShardedWeights:
         W: Weights | None = None
         if self._here is not None:
             W = take(self._here)
             W = sp.csr_array(W) if sparse else W  # other parts follow (class_chunks.py)
         data, ranks = self.problem.dataset, self.communicator
-        blocks = blocks_of(self._classes(), ranks.rank, W)
+        blocks = weight_blocks(self._classes(), ranks.rank, W)
         return ShardedWeights(ranks, blocks, data.n_features + 1, data.dtype, sparse=sparse)
 
     def _classes(self) -> list[slice]:

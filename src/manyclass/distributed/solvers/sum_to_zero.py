@@ -200,7 +200,7 @@ class DistributedSumToZero(DistributedSolver):
         everything = gather_duals(self.communicator, mine)
         return Start(everything.matrix(data.n_classes, data.n_examples))
 
-    def spread(self) -> ShardedWeights:
+    def sharded(self) -> ShardedWeights:
         """Return W, shape (d + 1, k), as it is held."""
         data, ranks = self.problem.dataset, self.communicator
         blocks = [

@@ -21,7 +21,7 @@ from manyclass.estimators.stochastic.run import checked_dtype, checked_width, sh
 from manyclass.estimators.validation import hold_out, one_of, training_data, validated
 from manyclass.solvers.sgd import STOCHASTIC_LOSSES, StochasticRecord
 from manyclass.solvers.weights.storage_choice import Shape
-from manyclass.utils.scikit_learn import explains, fit_context
+from manyclass.utils.scikit_learn import fit_context, suggests_parameters
 from manyclass.utils.suggestions import OF_STOCHASTIC
 from manyclass.utils.types import ClassWeight, Rows, RowsLike, StochasticLossName, WeightsName
 
@@ -135,7 +135,7 @@ class StochasticClassifier(
         "intercept_scaling": [Interval(Real, 0.0, None, closed="neither"), one_of(["auto"])],
     }
 
-    @explains(OF_STOCHASTIC)
+    @suggests_parameters(OF_STOCHASTIC)
     def __init__(
         self,
         *,

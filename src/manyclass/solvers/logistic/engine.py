@@ -119,7 +119,7 @@ class PrimalEngine:
             if not self.is_free:
                 return self.total_cost * float(np.log(self.problem.dataset.n_classes))
             shares = self.class_costs / self.total_cost
-            return self.same(float(self.total_cost * scipy.special.entr(shares).sum()))
+            return self.broadcast_number(float(self.total_cost * scipy.special.entr(shares).sum()))
         W = self.new_weights()
         primal, gradient = self.gradient(W)
         for _ in range(INTERCEPT_STEPS * self.is_free):
@@ -186,17 +186,17 @@ class PrimalEngine:
         self.parts.add(SmoothLossSums.gradient, (W, self.class_major), (gradient, loss))
         regularised = self.regularised(W)
         gradient += regularised
-        return self.same(float(loss[0]) + 0.5 * dot(regularised, regularised)), gradient
+        return self.broadcast_number(float(loss[0]) + 0.5 * dot(regularised, regularised)), gradient
 
-    def same(self, number: float) -> float:
+    def broadcast_number(self, number: float) -> float:
         """Return a number as the first process has it, so that all make the same decisions."""
         numbers = np.array([number])
-        self.parts.same(numbers)
+        self.parts.broadcast(numbers)
         return float(numbers[0])
 
     def dot(self, a: Array, b: Array) -> float:
         """Return the inner product of two arrays like W, the same in all processes."""
-        return self.same(dot(a, b))
+        return self.broadcast_number(dot(a, b))
 
     def curvature(self, along: Array, out: Array) -> None:
         """Add the product of the losses' Hessian at W with a matrix like W."""

@@ -113,7 +113,7 @@ class LogisticNewton:
         for trial in range(most_trials):
             W[:] = engine.W + W.dtype.type(length) * direction
             _centre(engine.matrix(W))
-            engine.parts.same(W)
+            engine.parts.broadcast(W)
             primal, gradient = engine.gradient(W)
             falls = primal <= self.primal + ENOUGH * length * slope
             if -length * slope <= noise:  # P is all rounding there, the gradient is not
@@ -133,7 +133,7 @@ class LogisticNewton:
             own = engine.bias(R).astype(np.float64)
             excess = own / engine.problem.dataset.bias
             squared += float(excess**2 @ np.maximum(1, 1 / engine.class_costs) - own @ own)
-        return engine.same(float(np.sqrt(max(squared, 0.0))))
+        return engine.broadcast_number(float(np.sqrt(max(squared, 0.0))))
 
 
 class NewtonLogistic:
@@ -225,7 +225,7 @@ class NewtonLogistic:
     def certify(self) -> Certificate:
         """Return the certificate of W."""
         numbers = np.array(astuple(self.proof()))
-        self.engine.parts.same(numbers)
+        self.engine.parts.broadcast(numbers)
         found = Certificate(*numbers.tolist())
         self._primal, self._gap = found.primal_objective, found.gap
         self._n_certificates += 1

@@ -141,13 +141,13 @@ class ProximalNewton:
         return slope > 0.5 * curvature
 
     def _respond(self, W: NDArray[np.float64]) -> Response:
-        self.parts.same(W)
+        self.parts.broadcast(W)
         of_duals, terms = np.zeros(W.shape), np.zeros(RESPONSE_TERMS)
         self.parts.add(ProximalResponse.respond, (W, self.epsilon), (of_duals, terms))
         if self.problem.formulation.centred:
             subtract_means(of_duals)
-        self.parts.same(of_duals)
-        self.parts.same(terms)
+        self.parts.broadcast(of_duals)
+        self.parts.broadcast(terms)
         self.n_passes += 2
         return Response(W, W - of_duals, of_duals, terms)
 
@@ -156,7 +156,7 @@ class ProximalNewton:
         direction = -self._solve(at)
         if self.problem.formulation.centred:
             subtract_means(direction)
-        self.parts.same(direction)
+        self.parts.broadcast(direction)
         slope = _dot(at.gradient, direction)
         if not slope < 0:
             return None
@@ -195,7 +195,7 @@ class ProximalNewton:
         total = np.zeros(len(lengths))
         self.parts.add(ProximalResponse.slopes, (W, direction, self.epsilon, lengths), (total,))
         total += _dot(W, direction) + lengths * _dot(direction, direction)
-        self.parts.same(total)
+        self.parts.broadcast(total)
         self.n_passes += 1
         found: list[float] = total.tolist()
         return found
@@ -225,7 +225,7 @@ def first_epsilon(problem: Problem, parts: Parts, gap: float) -> float:
         return 0.0
     squares = np.zeros(1)
     parts.add(ProximalResponse.squared_duals, (), (squares,))
-    parts.same(squares)
+    parts.broadcast(squares)
     return float(FIRST_EPSILON * gap / squares[0]) if squares[0] > 0 else math.inf
 
 

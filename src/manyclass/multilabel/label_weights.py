@@ -17,7 +17,7 @@ COMPACT = 0.5  # rows are trained on the features that they have where these are
 
 
 @dataclass(slots=True, eq=False)
-class Columns:
+class LabelWeights:
     """W, shape (d + 1, k), in one array, or packed without zeros.
 
     Packed parts are held by label: a row pointer of every feature for each of many groups would
