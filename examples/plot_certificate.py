@@ -9,9 +9,9 @@ objective. This example reads it, and compares it with the test accuracy, which 
 # %%
 # The certificate
 # ---------------
-# The primal objective P is that of the returned weights. The dual objective D is a lower bound of
-# every objective, so the optimum lies between D and P, and the relative gap is P - D as a share of
-# P or, where that is less, of P(0) - D: what there was to gain from W = 0, whose objective is P(0).
+# P is the primal objective of the returned weights. The dual objective D is a lower bound of every
+# objective, so the optimum lies between D and P. The relative gap is P - D divided by P or, if it
+# is smaller, by P(0) - D, the possible improvement over W = 0, whose objective is P(0).
 
 import matplotlib.pyplot as plt
 from sklearn.datasets import load_digits
@@ -37,13 +37,13 @@ print(
 print(f"largest violation {proof.max_violation:.2e}")
 
 # %%
-# The largest violation is that of the optimality conditions, in units of the score:
-# ``stopping="kkt"`` stops by it, as the papers do.
+# The largest violation of the optimality conditions is in units of the score:
+# ``stopping="kkt"`` uses it to stop, as in the papers.
 #
 # The convergence plot
 # --------------------
-# ``history_`` has a record for each epoch. Its gaps are estimates, made while W changes; the
-# diamond is the certificate, from one last pass that changes nothing.
+# ``history_`` has a record for each epoch. Its gaps are estimates from while W changes; the
+# diamond is the certificate, from a last pass that changes nothing.
 
 figure, axes = plt.subplots(figsize=(7, 4), layout="constrained")
 ConvergenceDisplay.from_estimator(model, ax=axes, objective=True)
@@ -53,12 +53,12 @@ plt.show()
 # %%
 # A smaller gap is not a better prediction
 # ----------------------------------------
-# The gap falls by orders of magnitude. The accuracy on the test rows soon changes no more than by
-# single rows.
+# The gap falls by orders of magnitude. The accuracy on the test rows soon changes by single rows
+# only.
 
 tolerances = [1.0, 0.3, 0.1, 0.03, 0.01, 1e-3, 1e-4, 1e-5, 1e-6]
 gaps, accuracies = [], []
-print("asked for   proven    epochs  test accuracy")
+print("requested   proven    epochs  test accuracy")
 for tol in tolerances:
     model = MulticlassSVC(C=1.0, tol=tol, random_state=0)
     accuracy = model.fit(X_train, y_train).score(X_test, y_test)
@@ -72,7 +72,7 @@ for tol in tolerances:
 # %%
 # A certificate does not choose C
 # -------------------------------
-# All models below are proven to a gap of at most 1e-3. Their accuracies differ, as C differs.
+# All models below have a proven gap of at most 1e-3. Their accuracies differ because C differs.
 
 Cs = [1e-4, 1e-3, 1e-2, 1e-1, 1.0, 10.0]
 by_c = []
@@ -84,7 +84,7 @@ for C in Cs:
     print(f"{C:6g}  {gap:.1e}  {by_c[-1]:.4f}")
 
 # %%
-# Left, the gap gets smaller from left to right. Right, C grows.
+# In the left panel the gap decreases from left to right. In the right panel C grows.
 
 figure, (left, right) = plt.subplots(
     1, 2, figsize=(9, 3.6), sharey=True, layout="constrained"

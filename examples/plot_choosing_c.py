@@ -2,9 +2,9 @@
 Choosing C
 ==========
 
-``C`` weighs the losses against the size of the weights. Cross-validation compares some values of
-it; :func:`~manyclass.c_path` returns a model that is proven to be near the optimum for every value
-of a range.
+``C`` weighs the losses against the size of the weights. Cross-validation compares several values;
+:func:`~manyclass.c_path` returns a model that is proven to be near the optimum for every value of a
+range.
 """
 
 # %%
@@ -40,8 +40,8 @@ print(
 )
 
 # %%
-# A C that differs from the best by less than the spread of the folds is about as good. The band
-# shows that spread; the crosses show how near to its optimum each fit is proven to be.
+# A C whose score differs from the best by less than the spread of the folds is about as good. The
+# band shows that spread; the crosses show the proven gap of each fit.
 
 figure, axes = plt.subplots(figsize=(7, 4), layout="constrained")
 CPathDisplay.from_estimator(search, ax=axes)
@@ -51,8 +51,8 @@ plt.show()
 # %%
 # Every C of a range
 # ------------------
-# The path adds models where the proof is weakest, until every C has a stored model whose objective
-# is within ``epsilon`` of the optimum at that C, also where nothing was trained.
+# The path adds models where the gap is largest, until every C has a stored model whose objective is
+# within ``epsilon`` of the optimum at that C, even if no model was trained there.
 
 path = c_path(
     X_train,
@@ -73,9 +73,9 @@ for C in (0.0123, 0.777, 5.0):
     print(f"  gap {path.gap_at(C):.1%}, accuracy {accuracy:.4f}")
 
 # %%
-# The grey curve is the proven gap at every C; it is lowest where a model was trained (the dots).
-# The dashed line is at the best accuracy on the rows held out. To choose C by it, keep other rows
-# for the final test.
+# The gray curve is the proven gap at every C; it is lowest where a model was trained (the dots).
+# The dashed line is at the best accuracy on the held-out rows. If you use it to choose C, keep
+# different rows for the final test.
 
 figure, axes = plt.subplots(figsize=(7, 4), layout="constrained")
 CPathDisplay.from_path(path, ax=axes)

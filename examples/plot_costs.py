@@ -1,9 +1,9 @@
 """
-Grades, and mistakes that cost their distance
-=============================================
+Grades: mistakes that cost their distance
+=========================================
 
-Where classes are grades, a prediction that is off by three is worse than one that is off by one.
-``MulticlassSVC(costs=...)`` asks for margins of the size of the cost.
+If classes are grades, a prediction that is off by three is worse than one that is off by one.
+``MulticlassSVC(costs=...)`` requires margins as large as the cost.
 """
 
 # %%
@@ -38,30 +38,30 @@ print(costs)
 # %%
 # Training
 # --------
-# Without costs all mistakes are alike. With them, far ones must be far away.
+# Without costs, all mistakes are equal. With costs, distant grades need a larger margin.
 
 models = {
     "no costs": MulticlassSVC(C=0.1, random_state=0),
     "costs": MulticlassSVC(C=0.1, costs=costs, random_state=0),
 }
-answers = {}
+y_pred = {}
 for name, model in models.items():
-    answers[name] = model.fit(X_train, y_train).predict(X_test)
-    off = costs[y_test - 1, answers[name] - 1]
+    y_pred[name] = model.fit(X_train, y_train).predict(X_test)
+    off = costs[y_test - 1, y_pred[name] - 1]
     print(
-        f"{name:9} right {np.mean(off == 0):.2f}, off by {off.mean():.2f} on "
+        f"{name:9} correct {np.mean(off == 0):.2f}, off by {off.mean():.2f} on "
         f"average, by three or four {np.mean(off >= 3):.2f}; proven to "
         f"{model.certificate_.relative_gap:.0e}"
     )
 
 # %%
-# About as many predictions are right, and the wrong ones are nearer.
+# About as many predictions are correct, and the wrong ones are closer.
 
 figure, panels = plt.subplots(
     1, 2, figsize=(9, 4), layout="constrained"
 )
 for panel, (name, predicted) in zip(
-    panels, answers.items(), strict=True
+    panels, y_pred.items(), strict=True
 ):
     ConfusionMatrixDisplay.from_predictions(
         y_test, predicted, ax=panel, colorbar=False, cmap="Blues"
@@ -70,9 +70,9 @@ for panel, (name, predicted) in zip(
 plt.show()
 
 # %%
-# Choice of C
-# -----------
-# ``scoring="cost"`` chooses C by the mean cost on rows that were held out.
+# Choosing C
+# ----------
+# ``scoring="cost"`` chooses C by the mean cost on the held-out rows.
 
 search = MulticlassSVCCV(
     Cs=[0.001, 0.01, 0.1, 1.0],

@@ -2,16 +2,16 @@
 Rows on a Dask cluster
 ======================
 
-Where X does not fit one machine, its rows are on several. The estimators of ``manyclass.dask``
-train on a Dask collection where its chunks are: weights go out to the workers, sums come back, and
-the certificate that comes out holds for all rows together. Here the cluster is one process with
-three workers; ``Client("scheduler:8786")`` would connect to a real one.
+If X does not fit on one machine, its rows can be distributed. The estimators of ``manyclass.dask``
+train on a Dask collection in place: the workers receive weights and return sums, and the
+certificate holds for all rows together. Here the cluster is one process with three workers;
+``Client("scheduler:8786")`` would connect to a real one.
 """
 
 # %%
 # Rows in chunks
 # --------------
-# 1,797 images of digits in six chunks. No chunk moves to another worker while training.
+# 1,797 images of digits in six chunks. No chunk moves to a different worker during training.
 
 import dask.array as da
 import matplotlib.pyplot as plt
@@ -49,8 +49,8 @@ print(f"{logistic.n_iter_} Newton steps, {products} products")
 print(logistic.certificate_)
 
 # %%
-# The proof is confirmed by one process that has all rows: its own optimum lies between what was
-# proven on the cluster, D, and the objective of the weights, P.
+# One process with all rows confirms the certificate: its optimum lies between the bound from the
+# cluster, D, and the objective of the weights, P.
 
 alone = MultinomialLogisticRegression(C=0.1, tol=1e-8).fit(
     images / 16, digits
@@ -63,7 +63,7 @@ print(f"P on the cluster {proven.primal_objective:.6f}")
 # %%
 # A support vector machine
 # ------------------------
-# Each worker visits its own rows with exact steps, and a round ends with the sum of their weights
+# Each worker trains on its own rows with exact steps; a round ends with the sum of their weights
 # (consensus ADMM).
 
 svm = DaskMulticlassSVC(C=0.01, tol=1e-3, random_state=0).fit(X, y)
@@ -73,7 +73,7 @@ print(svm.certificate_)
 # %%
 # Predictions are lazy
 # --------------------
-# They are collections with the chunks of X.
+# Predictions are collections with the same chunks as X.
 
 probabilities = logistic.predict_proba(X)
 print(probabilities)
@@ -83,7 +83,7 @@ print(f"accuracy: {logistic.score(X, y):.3f}, {svm.score(X, y):.3f}")
 # %%
 # The gap by round
 # ----------------
-# A Newton step costs several products, and each of them is a round; so is each visit of the rows.
+# A Newton step costs several products, and each product is a round; so is each pass over the rows.
 
 fig, ax = plt.subplots(figsize=(6, 3.4))
 for name, model in {"logistic": logistic, "SVM": svm}.items():

@@ -2,16 +2,16 @@
 Embeddings: dense rows of unit length
 =====================================
 
-Classifiers on top of embeddings see dense float32 rows of unit length. Here 100 classes of made-up
-embeddings train :class:`~manyclass.MulticlassSVC`,
-:class:`~manyclass.MultinomialLogisticRegression` and scikit-learn's ``LogisticRegression``, which
-solves the same problem as the second one.
+Embeddings are dense float32 rows of unit length. This example trains
+:class:`~manyclass.MulticlassSVC`, :class:`~manyclass.MultinomialLogisticRegression` and
+scikit-learn's ``LogisticRegression``, which solves the same problem as the second one, on synthetic
+embeddings of 100 classes.
 """
 
 # %%
 # Data
 # ----
-# Each class has a centre; a row is its centre plus noise, scaled to length 1.
+# Each class has a center; a row is its center plus noise, scaled to length 1.
 
 import time
 
@@ -26,10 +26,10 @@ from manyclass import MulticlassSVC, MultinomialLogisticRegression
 
 rng = np.random.default_rng(0)
 n_rows, n_dimensions, n_classes = 6_000, 96, 100
-centres = normalize(rng.standard_normal((n_classes, n_dimensions)))
+centers = normalize(rng.standard_normal((n_classes, n_dimensions)))
 y = rng.integers(0, n_classes, n_rows)
 noise = rng.standard_normal((n_rows, n_dimensions)) * 0.2
-X = normalize(centres[y] + noise).astype(np.float32)
+X = normalize(centers[y] + noise).astype(np.float32)
 X_train, X_test, y_train, y_test = train_test_split(
     X, y, test_size=0.25, random_state=0
 )
@@ -38,14 +38,14 @@ print(X_train.shape, X_train.dtype, f"{X_train.nbytes / 1e6:.1f} MB")
 # %%
 # Training
 # --------
-# An array of float32 in C order is not copied, also if it is mapped from a file by
-# ``np.load(..., mmap_mode="r")``. With more than 64 classes in float32, examples are visited in
+# A float32 array in C order is not copied, even if it is memory-mapped by
+# ``np.load(..., mmap_mode="r")``. With more than 64 classes in float32, examples are processed in
 # batches: the scores of a batch are one matrix product, and the updates within it are corrected
 # exactly. So batches change the speed, not the result.
 #
 # ``LogisticRegression`` stops when its gradient is small, without a bound on the distance from the
-# optimum. C weighs different losses in the two kinds of model, so it differs. All of them use one
-# thread here.
+# optimum. C weighs different losses in SVMs and logistic regression, so it has different values.
+# All models use one thread here.
 
 models = {
     "MulticlassSVC": MulticlassSVC(C=1.0, tol=1e-2, random_state=0),
@@ -68,9 +68,9 @@ for name, model in models.items():
         print(f"  proven gap {model.certificate_.relative_gap:.1e}")
 
 # %%
-# A bound for the other library
-# -----------------------------
-# Both logistic models minimise the same objective, and the dual objective of the certificate is a
+# A bound for scikit-learn
+# ------------------------
+# Both logistic models minimize the same objective, and the dual objective of the certificate is a
 # lower bound for all weights. So it bounds the gap of ``LogisticRegression``, too.
 
 ours, theirs = list(models.values())[1:]
@@ -91,18 +91,18 @@ print(f"scikit-learn: {objective:.2f}, gap {gap:.1e}")
 # %%
 # Seconds and accuracy
 # --------------------
-# Seconds depend on the machine and its load.
+# The times depend on the machine and its load.
 
 figure, (top, bottom) = plt.subplots(
     2, 1, figsize=(6.4, 5), layout="constrained"
 )
-colours = ["#0072B2", "#009E73", "0.6"]
+colors = ["#0072B2", "#009E73", "0.6"]
 for axes, values, label in (
     (top, seconds, "seconds of training, here"),
     (bottom, accuracy, "accuracy on the test rows"),
 ):
     bars = axes.barh(
-        list(models), list(values.values()), color=colours
+        list(models), list(values.values()), color=colors
     )
     axes.bar_label(bars, fmt="%.3g", padding=3)
     axes.set_xlabel(label)

@@ -2,9 +2,9 @@
 The nine formulations
 =====================
 
-:class:`~manyclass.MulticlassSVC` has nine multi-class SVMs that differ in their losses.
-They are trained here on the same made-up documents, to compare their accuracy, and how many of
-their dual variables and weights are zero.
+:class:`~manyclass.MulticlassSVC` has nine multi-class SVMs with different losses. This example
+trains them on the same synthetic documents and compares their accuracy and the shares of zero dual
+variables and weights.
 """
 
 # %%
@@ -32,10 +32,11 @@ X_train, X_test, y_train, y_test = train_test_split(
 )
 
 # %%
-# Nine machines, four values of C
-# -------------------------------
-# The losses differ in size, so the same C means different things to them. Each machine is judged at
-# the best of four values, chosen on the test rows: a rough comparison on these data, no benchmark.
+# Nine formulations, four values of C
+# -----------------------------------
+# The losses differ in size, so the same C means different things. Each formulation is compared at
+# the best of four values, chosen on the test rows: a rough comparison on these data, not a
+# benchmark.
 
 Cs = [0.1, 1.0, 10.0, 100.0]
 accuracy, zeros = {}, {}
@@ -60,9 +61,9 @@ for name in FORMULATIONS:
     print(f"{name:16} {scores}  {of_duals:6.1%}  {of_weights:6.1%}")
 
 # %%
-# z are the dual variables, one for each example and class, and W are the weights, both at the C of
-# the best accuracy. Where most z are zero, W is a sum of few rows: that is what makes thousands of
-# classes possible. Short names, such as ``formulation="ww"``, do as well.
+# z are the dual variables, one per example and class, and W are the weights, both at the C with the
+# best accuracy. If most z are zero, W is a sum of few rows, which makes thousands of classes
+# possible. Short names, such as ``formulation="ww"``, also work.
 #
 # Accuracy
 # --------
@@ -73,7 +74,7 @@ figure, axes = plt.subplots(figsize=(6.8, 4.4), layout="constrained")
 for place, name in enumerate(names):
     ends = [min(accuracy[name]), max(accuracy[name])]
     axes.plot(ends, [place, place], color="0.8", zorder=0)
-for column, (colour, marker) in enumerate(
+for column, (color, marker) in enumerate(
     zip(
         ["#56B4E9", "#009E73", "#E69F00", "#D55E00"],
         "os^D",
@@ -83,7 +84,7 @@ for column, (colour, marker) in enumerate(
     scores = [accuracy[name][column] for name in names]
     label = f"C = {Cs[column]:g}"
     axes.scatter(
-        scores, places, s=45, color=colour, marker=marker, label=label
+        scores, places, s=45, color=color, marker=marker, label=label
     )
 axes.set_yticks(places, names)
 axes.set_xlabel("accuracy on the test rows")

@@ -3,16 +3,16 @@ From LinearSVC and LogisticRegression
 =====================================
 
 :class:`~manyclass.MulticlassSVC` solves the problems of scikit-learn's ``LinearSVC``, and
-:class:`~manyclass.MultinomialLogisticRegression` that of ``LogisticRegression``: the same C, the
-same coefficients. This example trains the pairs and compares them.
+:class:`~manyclass.MultinomialLogisticRegression` solves the problem of ``LogisticRegression``. The
+same C gives the same coefficients. This example trains the pairs and compares them.
 """
 
 # %%
 # The pairs
 # ---------
 # ``LinearSVC`` trains one-vs-rest with the squared hinge loss by default, and Crammer-Singer on
-# request; ``MulticlassSVC`` trains Crammer-Singer by default. Both regularise the intercept. In
-# ``MulticlassSVC``, ``tol`` is a proven relative gap, so it is chosen small here to compare digits.
+# request; ``MulticlassSVC`` trains Crammer-Singer by default. Both regularize the intercept. In
+# ``MulticlassSVC``, ``tol`` is a proven relative gap; it is small here to compare digits.
 
 import textwrap
 
@@ -55,8 +55,8 @@ pairs = {
 # %%
 # The same coefficients
 # ---------------------
-# The largest difference of any coefficient, and the largest coefficient; the number of test rows
-# that get another class; and the proven gap.
+# The table shows the largest coefficient, the largest difference of any coefficient, the number of
+# test rows with different predictions, and the proven gap.
 
 print(f"{'problem':27} largest  difference  rows       gap")
 for name, (theirs, ours) in pairs.items():
@@ -81,7 +81,7 @@ for number, value in (
     print(f"{number:17} {value:.6g}")
 
 # %%
-# An error explains parameters that only scikit-learn has:
+# Parameters that only scikit-learn has raise an error that explains them:
 
 try:
     MulticlassSVC(multi_class="crammer_singer")
@@ -93,17 +93,17 @@ except TypeError as error:
 # --------------------------
 # Every point is a weight; on the diagonal both libraries agree.
 
-COLOURS = ["#0072B2", "#E69F00", "#009E73", "#CC79A7"]
+COLORS = ["#0072B2", "#E69F00", "#009E73", "#CC79A7"]
 figure, axes = plt.subplots(
     2, 2, figsize=(6.4, 6.4), layout="constrained"
 )
-for panel, (name, (theirs, ours)), colour in zip(
-    axes.flat, pairs.items(), COLOURS, strict=True
+for panel, (name, (theirs, ours)), color in zip(
+    axes.flat, pairs.items(), COLORS, strict=True
 ):
     limit = 1.1 * np.abs(theirs.coef_).max()
     panel.axline((0, 0), slope=1, color="0.7", linewidth=1, zorder=0)
     panel.scatter(
-        theirs.coef_, ours.coef_, s=12, color=colour, linewidths=0
+        theirs.coef_, ours.coef_, s=12, color=color, linewidths=0
     )
     panel.set(xlim=(-limit, limit), ylim=(-limit, limit), title=name)
     panel.set_xlabel(type(theirs).__name__)

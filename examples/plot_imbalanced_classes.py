@@ -3,14 +3,14 @@ Rare classes and costly errors
 ==============================
 
 A rare class has little weight in the objective, so all its examples may be misclassified.
-``class_weight`` multiplies C for all examples of a class, ``sample_weight`` for single ones: both
-change what is minimised, and the certificate is that of the weighted objective.
+``class_weight`` multiplies C for all examples of a class, ``sample_weight`` for single examples.
+Both change the objective, and the certificate is for the weighted objective.
 """
 
 # %%
 # Data
 # ----
-# Three groups of points that overlap. One has 1,000 points, one 250, one 40.
+# Three overlapping groups of 1,000, 250 and 40 points.
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -19,13 +19,13 @@ from sklearn.metrics import recall_score
 from manyclass import MulticlassSVC
 
 NAMES = np.array(["common", "medium", "rare"])
-CENTRES = np.array([[0.0, 0.0], [2.2, 0.6], [0.8, 2.2]])
+CENTERS = np.array([[0.0, 0.0], [2.2, 0.6], [0.8, 2.2]])
 
 
 def points(sizes, rng):
     """Return so many points of each class."""
     y = np.repeat(NAMES, sizes)
-    X = np.repeat(CENTRES, sizes, axis=0) + 0.9 * rng.standard_normal(
+    X = np.repeat(CENTERS, sizes, axis=0) + 0.9 * rng.standard_normal(
         (len(y), 2)
     )
     return X, y
@@ -38,7 +38,7 @@ X_test, y_test = points([10_000, 2_500, 400], rng)
 # %%
 # Class weights
 # -------------
-# "balanced" gives every class the same total weight. A dict sets the weights, here an error on a
+# "balanced" gives every class the same total weight. A dict sets the weights: here an error on a
 # rare point costs ten times as much.
 
 settings = {
@@ -59,14 +59,14 @@ for name, class_weight in settings.items():
     print(f"{name:12} {row}  {np.mean(predicted == y_test):8.3f}")
 
 # %%
-# The table shows the recall of each class: the share of its test points that are found. What the
-# rare class gains, others lose, and the accuracy, in which common points count most, falls. Which
-# of them is best depends on what an error costs.
+# The table shows the recall of each class: the share of its test points that are predicted
+# correctly. The recall of the rare class rises, the others fall, and so does the accuracy, in which
+# common points count most. Which setting is best depends on what an error costs.
 #
 # Sample weights
 # --------------
-# Where the cost of an error is known for each example, such as an amount of money, it is the weight
-# of the example. Here the amounts are random, and mostly larger in the rarer classes.
+# If you know the cost of an error for each example, such as an amount of money, use it as the
+# weight of the example. Here the amounts are random, and mostly larger in the rarer classes.
 
 MEAN_AMOUNT = {"common": 1.0, "medium": 5.0, "rare": 30.0}
 
@@ -90,11 +90,11 @@ for name, model in {
     print(f"{name:13}  {wrong.mean():17.3f}  {lost:16.3f}")
 
 # %%
-# Borders
-# -------
-# With weights, the borders move away from the rare points (triangles).
+# Class boundaries
+# ----------------
+# With weights, the boundaries move away from the rare points (triangles).
 
-COLOURS = ["#0072B2", "#E69F00", "#CC3311"]
+COLORS = ["#0072B2", "#E69F00", "#CC3311"]
 across, up = np.meshgrid(
     np.linspace(-3.5, 5, 300), np.linspace(-3.5, 5, 300)
 )
@@ -109,17 +109,17 @@ for panel, name in zip(axes, ("none", "balanced"), strict=True):
         up,
         classes.reshape(across.shape),
         levels=[-0.5, 0.5, 1.5, 2.5],
-        colors=COLOURS,
+        colors=COLORS,
         alpha=0.25,
     )
-    for label, colour, marker in zip(
-        NAMES, COLOURS, "os^", strict=True
+    for label, color, marker in zip(
+        NAMES, COLORS, "os^", strict=True
     ):
         mine = X_train[y_train == label]
         panel.scatter(
             *mine.T,
             s=16,
-            color=colour,
+            color=color,
             marker=marker,
             linewidths=0,
             label=label,
@@ -136,14 +136,14 @@ plt.show()
 
 figure, axes = plt.subplots(figsize=(6.4, 3.8), layout="constrained")
 places = np.arange(len(NAMES))
-for step, (name, colour) in enumerate(
+for step, (name, color) in enumerate(
     zip(recalls, ["0.6", "#56B4E9", "#0072B2"], strict=True)
 ):
     bars = axes.bar(
         places + 0.27 * (step - 1),
         recalls[name],
         0.25,
-        color=colour,
+        color=color,
         label=name,
     )
     axes.bar_label(bars, fmt="%.2f", fontsize=8)

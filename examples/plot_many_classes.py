@@ -3,15 +3,15 @@
 ==================================
 
 With thousands of classes and sparse rows, most weights of the optimum are zero.
-:class:`~manyclass.MulticlassSVC` then holds W as a table of classes for every feature. The
-objective and the proof are the same as with a dense W.
+:class:`~manyclass.MulticlassSVC` then stores W as a table of classes for every feature. The
+objective and the certificate are the same as with a dense W.
 """
 
 # %%
 # Data
 # ----
-# A made-up catalogue of 16,000 products. Each product has six words of its own, which it shares
-# with others; a description has four of them and four common words.
+# A synthetic catalog of 16,000 products. Each product has six own words, which it shares with other
+# products; a description has four of them and four common words.
 
 import time
 
@@ -68,7 +68,7 @@ print(f"accuracy on the test rows: {model.score(X_test, y_test):.1%}")
 # %%
 # Memory
 # ------
-# ``coef_`` is a SciPy CSR array. A dense W of the same type would hold every word for every class.
+# ``coef_`` is a SciPy CSR array. A dense W of the same type would store every word for every class.
 
 
 def n_bytes(array):
@@ -87,7 +87,7 @@ megabytes = {
 for name, size in megabytes.items():
     print(f"{name:12} {size:8.1f} MB")
 share = held.nnz / (n_classes * n_words)
-print(f"{share:.2%} of the weights are not zero")
+print(f"{share:.2%} of the weights are non-zero")
 
 # %%
 # The three sizes, on a log scale:
@@ -109,7 +109,7 @@ plt.show()
 # %%
 # Weights per class
 # -----------------
-# A product has weights for its own words and for those of the products that it is confused with,
+# A product has weights for its own words and for the words of products that it is confused with,
 # not for all others.
 
 figure, axes = plt.subplots(figsize=(6.4, 3.6), layout="constrained")

@@ -2,14 +2,14 @@
 Multi-label: thresholds tuned for F1
 ====================================
 
-:class:`~manyclass.MultilabelSVC` trains a binary machine for each label. Rare labels seldom reach a
-score of 0; thresholds that are tuned out of fold find more of them.
+:class:`~manyclass.MultilabelSVC` trains one binary SVM per label. Rare labels seldom reach a score
+of 0; thresholds that are tuned by cross-validation find more of them.
 """
 
 # %%
 # Data
 # ----
-# Made-up documents with 30 labels, the last of which are rare. A row has 3 labels on average.
+# Synthetic documents with 30 labels, the last of which are rare. A row has 3 labels on average.
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -32,12 +32,12 @@ Y = (strength > cut).astype(int)
 X_train, X_test, Y_train, Y_test = train_test_split(
     X, Y, random_state=0
 )
-print(f"{Y.sum(axis=1).mean():.1f} labels for a row")
+print(f"{Y.sum(axis=1).mean():.1f} labels per row")
 
 # %%
 # Training
 # --------
-# The certificate is of the sum over the labels.
+# The certificate is for the sum over the labels.
 
 models = {
     "threshold 0": MultilabelSVC(C=0.1, random_state=0),
@@ -57,7 +57,7 @@ print(f"precision of the best label {best:.3f}")
 # %%
 # F1 of each label
 # ----------------
-# The rarer a label, the more its threshold matters.
+# The rarer the label, the more its threshold matters.
 
 
 def f1_of_labels(predicted):

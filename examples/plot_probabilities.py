@@ -2,17 +2,17 @@
 Probabilities and calibration
 =============================
 
-:class:`~manyclass.MultinomialLogisticRegression` has probabilities of its own. The scores of
-:class:`~manyclass.MulticlassSVC` become probabilities through scikit-learn's
-``CalibratedClassifierCV``. A reliability curve shows whether they are right: of all predictions
-made with 80 % confidence, 80 % should be correct.
+:class:`~manyclass.MultinomialLogisticRegression` predicts probabilities. Scikit-learn's
+``CalibratedClassifierCV`` turns the scores of :class:`~manyclass.MulticlassSVC` into probabilities.
+A reliability curve shows whether they are correct: 80 % of all predictions with a confidence of
+80 % should be correct.
 """
 
 # %%
 # Models
 # ------
-# Text-like documents in 20 classes, made up, some with the wrong label. Temperature scaling has one
-# number for all classes; it is in scikit-learn 1.8 and later, and left out before.
+# Synthetic documents in 20 classes, some with the wrong label. Temperature scaling fits one number
+# for all classes; it needs scikit-learn 1.8, and is skipped with earlier versions.
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -83,14 +83,14 @@ for name, model in models.items():
     )
     ece = np.average(np.abs(confidence - accuracy), weights=count)
     loss = log_loss(y_test, probabilities)
-    right = accuracy_score(y_test, probabilities.argmax(axis=1))
-    print(f"{name:17} {loss:8.3f}  {right:8.3f}  {ece:5.3f}")
+    correct = accuracy_score(y_test, probabilities.argmax(axis=1))
+    print(f"{name:17} {loss:8.3f}  {correct:8.3f}  {ece:5.3f}")
 
 # %%
 # Reliability curves
 # ------------------
-# Above the diagonal the model is right more often than predicted, below it less often. Bins with
-# few rows (less than 30) are left out.
+# Above the diagonal, the model is correct more often than predicted; below it, less often. Bins
+# with fewer than 30 rows are omitted.
 
 LOOKS = [
     ("#0072B2", "o-"),
@@ -100,14 +100,14 @@ LOOKS = [
 ]
 figure, axes = plt.subplots(figsize=(6.4, 5), layout="constrained")
 axes.plot([0, 1], [0, 1], color="0.6", linewidth=1, label="perfect")
-for (name, (confidence, accuracy, count)), (colour, style) in zip(
+for (name, (confidence, accuracy, count)), (color, style) in zip(
     curves.items(), LOOKS, strict=False
 ):
     axes.plot(
         confidence[count >= 30],
         accuracy[count >= 30],
         style,
-        color=colour,
+        color=color,
         label=name,
     )
 axes.set_xlabel("confidence: probability of the predicted class")

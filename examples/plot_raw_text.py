@@ -3,14 +3,14 @@ From raw text to a certified model
 ==================================
 
 A pipeline of scikit-learn's ``TfidfVectorizer`` and :class:`~manyclass.MulticlassSVC` learns to
-sort the letters that reach a customer service. The model comes with a proof of how near it is to
-the optimum. It is then saved to a file that holds no code, loaded and evaluated.
+sort letters to a customer service. The model has a certificate of its distance from the optimum. It
+is then saved to a file without code, loaded and evaluated.
 """
 
 # %%
 # Documents
 # ---------
-# The letters are made up. Most are about one subject; some mention a second one, which makes them
+# The letters are synthetic. Most are about one subject; some mention a second one, which makes them
 # harder to sort.
 
 import tempfile
@@ -137,7 +137,7 @@ print(*loaded.predict(["hello, the hinge is broken again"]))
 # %%
 # Evaluation
 # ----------
-# On letters that training has not seen. The certificate is about the training objective; only
+# The model is evaluated on held-out letters. The certificate is about the training objective; only
 # these figures measure the predictions.
 
 print(classification_report(y_test, predicted))

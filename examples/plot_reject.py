@@ -1,16 +1,16 @@
 """
-Rows without an answer
-======================
+Reject option
+=============
 
-A model that is not sure may leave a row to someone else: ``predict(X, reject=threshold)`` answers
-where its confidence is at least the threshold. The more rows it leaves out, the fewer of its
-answers are wrong.
+An uncertain model can leave a row to a person: ``predict(X, reject=threshold)`` predicts a class if
+its confidence is at least the threshold. The more rows it rejects, the fewer of its predictions are
+wrong.
 """
 
 # %%
 # Data
 # ----
-# Handwritten digits, of which every tenth one is to train on.
+# Handwritten digits; every tenth row is for training.
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -26,47 +26,47 @@ logistic = MultinomialLogisticRegression().fit(X[train], y[train])
 svm = MulticlassSVC(random_state=0).fit(X[train], y[train])
 
 # %%
-# Answers
-# -------
-# Confidence is the largest probability. Rows below the threshold get the label -1; text would get
-# "". ``reject_label`` names another one.
+# Predictions
+# -----------
+# Confidence is the largest probability. Rows below the threshold get the label -1, or "" if labels
+# are text. ``reject_label`` sets a different label.
 
-answers = logistic.predict(X[~train], reject=0.6)
-answered = answers != -1
-right = answers == y[~train]
-print(f"{answered.mean():.1%} of the rows have an answer")
-print(f"{np.mean(~right[answered]):.1%} of these answers are wrong")
+y_pred = logistic.predict(X[~train], reject=0.6)
+kept = y_pred != -1
+correct = y_pred == y[~train]
+print(f"{kept.mean():.1%} of the rows have a prediction")
+print(f"{np.mean(~correct[kept]):.1%} of these predictions are wrong")
 
 # %%
 # Errors at each coverage
 # -----------------------
 # ``evaluate`` finds the thresholds that keep about 100, 95, 90, ... 50 % of the rows, and the share
-# of wrong answers among them; the HTML report and ``manyclass evaluate --report`` have the same
+# of wrong predictions among them; the HTML report and ``manyclass evaluate --report`` have the same
 # table. For a model without probabilities, confidence is the top-2 margin: the largest score less
-# the second.
+# the second largest.
 
 found = {
     "probability": evaluate(logistic, X[~train], y[~train]).coverage,
-    "lead": evaluate(svm, X[~train], y[~train]).coverage,
+    "top-2 margin": evaluate(svm, X[~train], y[~train]).coverage,
 }
 print("\n".join(found["probability"].lines()))
 
 # %%
-# A picture of both
-# -----------------
+# Both confidences
+# ----------------
 
 figure, axes = plt.subplots(figsize=(6.4, 4.0), layout="constrained")
-for (measure, covered), colour, marker in zip(
+for (measure, covered), color, marker in zip(
     found.items(), ["#0072B2", "#E69F00"], "os", strict=True
 ):
     axes.plot(
         100 * covered.coverage,
         100 * covered.errors,
-        color=colour,
+        color=color,
         marker=marker,
         label=measure,
     )
-axes.set(xlabel="rows with an answer (%)", ylabel="wrong answers (%)")
+axes.set(xlabel="rows kept (%)", ylabel="wrong predictions (%)")
 axes.set_ylim(bottom=0)
 axes.legend(title="confidence", frameon=False)
 axes.spines[["top", "right"]].set_visible(False)

@@ -1,9 +1,9 @@
 """
-Several processes
-=================
+Several MPI processes
+=====================
 
-Under ``mpiexec``, every process holds some of the classes, so that a W that is too large for one
-machine can be trained. The optimum and its proof are those of one process. This example needs
+With ``mpiexec``, every process holds some of the classes, so W may be too large for one machine.
+The optimum and the kind of certificate are the same as with one process. This example needs
 ``mpi4py`` and an MPI library (``pip install 'manyclass[mpi]' mpich``); without them it trains in
 one process and says so.
 """
@@ -12,7 +12,7 @@ one process and says so.
 # A program for any number of processes
 # -------------------------------------
 # Every process (rank) calls ``fit`` with the same data and parameters; ``communicator`` connects
-# them. Afterwards every rank has the whole model, and rank 0 alone prints.
+# them. Afterwards every rank has the whole model; only rank 0 prints.
 
 import json
 import shutil
@@ -54,7 +54,8 @@ if communicator is None or communicator.Get_rank() == 0:
 # %%
 # Running it
 # ----------
-# The launcher is in the folder of Python if pip installed ``mpich``, else on the search path.
+# The launcher is in the folder of Python if pip installed ``mpich``, and on the search path
+# otherwise.
 
 mpiexec = shutil.which(
     "mpiexec", path=str(Path(sys.executable).parent)
@@ -90,18 +91,18 @@ with tempfile.TemporaryDirectory() as folder:
         print(f"  {len(result['gaps'])} epochs")
 
 # %%
-# The command line does the same without a program; there, each rank reads only its part of the
-# file, and the model is written in parts::
+# The command line needs no program; each rank reads only its part of the file, and the model is
+# written in parts::
 #
 #     mpiexec -n 2 manyclass train DATA MODEL --formulation ww
 #
 # The same gap
 # ------------
-# The estimated gap after each epoch. The epochs of several processes are not those of one, as each
-# process works on its own classes, and their numbers differ. The optimum is the same one.
+# The estimated gap after each epoch. The numbers of epochs differ, because each process works on
+# its own classes. The optimum is the same.
 
 figure, axes = plt.subplots(figsize=(6.4, 4), layout="constrained")
-for (n_processes, result), colour, style in zip(
+for (n_processes, result), color, style in zip(
     found.items(), ["#0072B2", "#D55E00"], ["o-", "s--"], strict=False
 ):
     name = (
@@ -111,7 +112,7 @@ for (n_processes, result), colour, style in zip(
     )
     epochs = range(1, len(result["gaps"]) + 1)
     axes.semilogy(
-        epochs, result["gaps"], style, color=colour, label=name
+        epochs, result["gaps"], style, color=color, label=name
     )
 axes.axhline(1e-3, color="0.5", linestyle=":", label="tol")
 axes.set_xlabel("epochs")

@@ -3,13 +3,13 @@ Sparse models and top features
 ==============================
 
 Most weights of a text classifier are small. ``sparsify`` removes them, reports the effect, and
-proves a new gap. The largest weights show what the model has learnt.
+proves a new gap. The largest weights show what the model has learned.
 """
 
 # %%
 # Documents
 # ---------
-# Made-up notes for five sections of a newspaper: some words of the section, common words, and
+# Synthetic notes for five sections of a newspaper: some words of the section, common words, and
 # numbers such as prices and results, most of which occur once.
 
 import copy
@@ -35,7 +35,7 @@ COMMON = "the of a to in for with on was is at from by today new more"
 
 
 def note(section, rng):
-    """Return a note of some 20 words."""
+    """Return a note of about 20 words."""
     own = rng.choice(WORDS[section].split(), rng.integers(1, 5))
     other = rng.choice(" ".join(WORDS.values()).split(), 2)
     numbers = rng.integers(1000, 99_999, 4).astype(str)
@@ -63,11 +63,11 @@ print(textwrap.fill(notes[0], 70))
 print(f"{X_train.shape[0]} notes, {X_train.shape[1]} features")
 
 # %%
-# Training, and leaving out small weights
-# ---------------------------------------
-# Given the training data, ``sparsify`` computes the objective again: the dual objective is still a
-# lower bound of the optimum, so the gap to it is proven. Here each threshold starts from the same
-# model.
+# Training, and removing small weights
+# ------------------------------------
+# If you pass the training data, ``sparsify`` computes the objective again: the dual objective is
+# still a lower bound of the optimum, so the gap to it is proven. Here each threshold starts from
+# the same model.
 
 model = MulticlassSVC(C=1.0, tol=1e-3, random_state=0).fit(
     X_train, y_train
@@ -100,7 +100,7 @@ for threshold in thresholds:
 # The numbers in the notes get small weights that help to fit the training rows only. Without them
 # the model is much smaller. Its objective is worse, as the gap shows; its accuracy on the test
 # rows hardly changes here. A file of sparse weights has 8 bytes for each weight and 8 for
-# each feature, so it pays where most weights are zero.
+# each feature, so it pays if most weights are zero.
 #
 # Size against accuracy
 # ---------------------
@@ -145,7 +145,8 @@ for section, features in top.items():
     print(f"{section:8}", *(name for name, _ in features))
 
 # %%
-# Their weights in all classes: words of one section have negative weights for others.
+# The weights of these features in all classes: words of one section have negative weights for
+# others.
 
 shown = [
     vectorizer.vocabulary_[name]

@@ -4,14 +4,14 @@ Training from a file, block by block
 
 :class:`~manyclass.StochasticClassifier` trains on data that do not fit into memory.
 ``SvmlightBlocks`` reads a file in svmlight / LIBSVM format in blocks of rows, as often as training
-asks for them.
+needs them.
 """
 
 # %%
 # A file
 # ------
-# Most rows of a made-up corpus go into a file in a temporary folder, the others are for the test.
-# For a file that is larger than the memory, ``iter_text_corpus`` makes such rows in parts.
+# Most rows of a synthetic corpus are written to a temporary file; the others are for the test. For
+# files larger than memory, ``iter_text_corpus`` generates such rows in blocks.
 
 import tempfile
 from pathlib import Path
@@ -46,8 +46,8 @@ print(path.read_text()[:60], "...")
 # %%
 # Blocks
 # ------
-# Making a ``SvmlightBlocks`` reads the file once: it checks every line and counts rows, features
-# and classes. About two blocks are in memory at a time, however long the file is.
+# ``SvmlightBlocks`` first reads the file once: it checks every line and counts rows, features and
+# classes. About two blocks are in memory at a time, for files of any size.
 
 blocks = SvmlightBlocks(
     path, n_features=X.shape[1], block_bytes=3_000_000
@@ -59,8 +59,8 @@ for rows, labels in blocks.labelled():
 # %%
 # Training
 # --------
-# ``fit_blocks`` goes through the blocks once in every epoch. With ``warm_start=True`` the next call
-# continues from the last one, so that the accuracy can be measured after each epoch.
+# ``fit_blocks`` reads the blocks once in every epoch. With ``warm_start=True`` the next call
+# continues from the last one, so you can measure the accuracy after each epoch.
 
 accuracy = {}
 for average in (False, True):
@@ -85,8 +85,8 @@ for average in (False, True):
 # %%
 # Comparison with the exact solver
 # --------------------------------
-# The hinge loss with ``alpha`` has the optimum of Crammer-Singer at C = 1 / (n alpha). These data
-# fit into memory, so :class:`~manyclass.MulticlassSVC` shows the accuracy of a proven model.
+# The hinge loss with ``alpha`` has the same optimum as Crammer-Singer at C = 1 / (n alpha). These
+# data fit into memory, so :class:`~manyclass.MulticlassSVC` can show the accuracy near the optimum.
 
 X_train, y_train = load_svmlight(path, n_features=X.shape[1])
 exact = MulticlassSVC(
@@ -98,7 +98,7 @@ print(f"proven gap: {exact.certificate_.relative_gap:.1e}")
 folder.cleanup()
 
 # %%
-# With averaging, a pass or two over the file are about as good as the optimum here.
+# With averaging, one or two passes over the file are about as good as the optimum here.
 
 epochs = np.arange(1, 7)
 figure, axes = plt.subplots(figsize=(7, 4), layout="constrained")

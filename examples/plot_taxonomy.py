@@ -2,14 +2,14 @@
 Classes in a tree
 =================
 
-``Taxonomy`` holds a tree of classes. Its distances are costs of mistakes, and with probabilities it
-answers a group where no single class is likely enough.
+``Taxonomy`` represents a tree of classes. Its distances are costs of mistakes. With probabilities,
+it predicts an inner node if no single class is likely enough.
 """
 
 # %%
 # Data
 # ----
-# Groups of points that overlap, near each other where their classes are near in the tree.
+# Overlapping groups of points, near each other if their classes are near in the tree.
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -26,7 +26,7 @@ tree = Taxonomy.from_nested(
         "plant": {"tree": ["oak", "elm"]},
     }
 )
-CENTRES = {
+CENTERS = {
     "cat": (0.0, 0.0),
     "dog": (0.7, 0.3),
     "owl": (1.2, -1.0),
@@ -37,12 +37,12 @@ CENTRES = {
 
 
 def points(n, rng):
-    """Return points around the centre of their class."""
-    names = np.array(list(CENTRES))[
-        rng.integers(len(CENTRES), size=n)
+    """Return points around the center of their class."""
+    names = np.array(list(CENTERS))[
+        rng.integers(len(CENTERS), size=n)
     ]
-    centres = np.array([CENTRES[name] for name in names])
-    return centres + 0.9 * rng.standard_normal((n, 2)), names
+    centers = np.array([CENTERS[name] for name in names])
+    return centers + 0.9 * rng.standard_normal((n, 2)), names
 
 
 rng = np.random.default_rng(0)
@@ -52,28 +52,28 @@ X_test, y_test = points(4_000, rng)
 # %%
 # Training
 # --------
-# The flat machine does not know that a dog is nearer to a cat than to an oak.
+# For the flat model, a dog is no nearer to a cat than to an oak.
 
 models = {
     "flat": MulticlassSVC(random_state=0).fit(X, y),
     "tree": MulticlassSVC(costs=tree, random_state=0).fit(X, y),
 }
 for name, model in models.items():
-    answers = model.predict(X_test)
+    y_pred = model.predict(X_test)
     levels = " ".join(
         f"{share:.3f}"
-        for share in tree.accuracy_by_level(y_test, answers)
+        for share in tree.accuracy_by_level(y_test, y_pred)
     )
     print(
-        f"{name}: right at each level {levels}; F1 "
-        f"{tree.f1_score(y_test, answers):.3f}; "
-        f"{tree.mean_distance(y_test, answers):.3f} edges off"
+        f"{name}: accuracy by level {levels}; F1 "
+        f"{tree.f1_score(y_test, y_pred):.3f}; "
+        f"{tree.mean_distance(y_test, y_pred):.3f} edges off"
     )
 
 # %%
-# Groups as answers
-# -----------------
-# ``predict_node`` answers the deepest node that is more likely than the threshold.
+# Predicting inner nodes
+# ----------------------
+# ``predict_node`` returns the deepest node that is more likely than the threshold.
 
 model = MultinomialLogisticRegression().fit(X, y)
 grid = np.stack(
@@ -96,5 +96,5 @@ bar = figure.colorbar(image, ticks=range(len(nodes)))
 bar.ax.set_yticklabels(
     ["anything" if node is None else str(node) for node in nodes]
 )
-axes.set_title("the deepest node of more than 70 %")
+axes.set_title("the deepest node with more than 70 %")
 plt.show()

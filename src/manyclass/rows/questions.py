@@ -1,4 +1,4 @@
-"""What solvers ask of rows: an interface for each kind of question.
+"""Questions that solvers ask of rows: an interface for each kind.
 
 Answers are sums over the rows. They are added to the arrays that come last, so that rows may be in
 parts, which are asked one after the other or at the same time (parts.py). Rows are in the memory of
