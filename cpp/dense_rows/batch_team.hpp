@@ -1,68 +1,26 @@
 #pragma once
-// The threads (dense_rows/batch_loop.hpp) that visit batches of dense rows
-// (dense_rows/batched_visits.hpp).
+// The threads that visit dense rows: batches in rounds (dense_rows/round_team.hpp), or one after the
+// other, where threads share the products alone (dense_rows/batch_loop.hpp).
 #include <algorithm>
-#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <exception>
+#include <memory>
 #include <span>
-#include <vector>
+#include <thread>
 
 #include "data/examples.hpp"
 #include "dense_rows/batch_loop.hpp"
 #include "dense_rows/class_major.hpp"
+#include "dense_rows/owned_batch.hpp"
+#include "dense_rows/round_team.hpp"
 #include "dense_rows/row_kernels.hpp"
 #include "duals/dual_lists.hpp"
-#include "simd/aligned_array.hpp"
 #include "subproblem/scratch.hpp"
 #include "threads/thread_choice.hpp"
 #include "threads/thread_team.hpp"
 
 namespace manyclass {
-
-// The memory that RowBatch points to: rows for three batches, their products for two, the rest for
-// one.
-template <class T>
-class OwnedBatch {
- public:
-  OwnedBatch(std::int32_t n_classes, std::int64_t stride)
-      : stride_(stride),
-        rows_(3 * kRows * stride),
-        gram_(2 * kRows * kRows),
-        scores_(kRows * score_stride<T>(n_classes)),
-        mean_step_(stride),
-        steps_(kRows * (n_classes + 2)),
-        class_begins_(n_classes + 1),
-        class_steps_(kRows * n_classes) {}
-
-  // The t-th batch, of the examples `order`.
-  RowBatch<T> view(std::span<const std::int32_t> order, std::size_t t) {
-    return {.order = order,
-            .rows = rows_.data() + t % 3 * kRows * stride_,
-            .gram = gram_.data() + t % 2 * kRows * kRows,
-            .scores = scores_.data(),
-            .steps = steps_.data(),
-            .ends = ends_.data(),
-            .is_dense = is_dense_.data(),
-            .means = means_.data(),
-            .class_begins = class_begins_.data(),
-            .class_steps = class_steps_.data(),
-            .mean_step = mean_step_.data()};
-  }
-  T* row() const { return mean_step_.data(); }
-
- private:
-  static constexpr auto kRows = kBatchRows;
-  std::int64_t stride_;
-  AlignedArray<T> rows_, gram_, scores_, mean_step_;
-  std::vector<Step> steps_;
-  std::array<std::size_t, kRows> ends_{};
-  std::array<bool, kRows> is_dense_{};
-  std::array<double, kRows> means_{};
-  std::vector<std::size_t> class_begins_;
-  std::vector<BatchStep<T>> class_steps_;
-};
 
 template <class T>
 class BatchTeam {
@@ -74,13 +32,20 @@ class BatchTeam {
         batch_(n_classes, stride),
         scratch_(n_classes, score_stride<T>(n_classes)),
         team_(n_threads),
-        choice_(
-            std::min(team_.capacity(),
-                     threads_worth_visits(examples.x.n_rows, examples.x.n_features, n_classes))) {}
+        choice_(std::min(team_.capacity(), threads_worth_visits(examples.x.n_rows,
+                                                                examples.x.n_features, n_classes))),
+        n_threads_(n_threads),
+        stride_(stride),
+        most_batches_(most_in_round(examples.x.n_rows, stride * n_classes)),
+        all_(n_threads, std::min<std::size_t>(n_threads, most_batches_)),
+        some_(n_threads, std::min<std::size_t>(kShrunkBatches * n_threads, most_batches_)),
+        all_choice_(cores_for(team_.capacity())),
+        some_choice_(cores_for(team_.capacity())) {}
 
   // Visit the examples `order` in batches, over all classes.
   SweepResult batched(const ClassMajorView<T>& w, DualLists<T>& z,
                       std::span<const std::int32_t> order, double min_gap, std::int32_t* active) {
+    if (in_rounds(all_)) return rounds(w, z, order, min_gap, active, all_, true);
     return choice_.measure(static_cast<double>(order.size()), [&](int n_threads) {
       team_.limit(n_threads);
       return visit_all(w, z, order, min_gap, active);
@@ -90,6 +55,9 @@ class BatchTeam {
   // Visit the examples `order` one by one, each over its non-zero z.
   SweepResult single(const ClassMajorView<T>& w, DualLists<T>& z,
                      std::span<const std::int32_t> order, double min_gap, std::int32_t* active) {
+    if (order.size() > kRows && in_rounds(some_)) {
+      return rounds(w, z, order, min_gap, active, some_, false);
+    }
     return kernels_.single(examples_, w, z, scratch_.view(), batch_.row(), order, min_gap, active);
   }
 
@@ -101,6 +69,49 @@ class BatchTeam {
 
  private:
   static constexpr auto kRows = kBatchRows;
+  // Rounds are for so many threads. Two share the products as well (measured, two cores, 20,000 rows
+  // of 384 features, 150 classes: full loops 0.5 s either way), and single visits of one thread take
+  // half the time of those in rounds, whose rows and steps go through memory.
+  static constexpr int kLeastThreads = 4;
+  // At most so many batches of a thread in a round of shrunk loops, which have little work.
+  static constexpr std::size_t kShrunkBatches = 4;
+
+  // Batches of a round at most: a 40th of the rows, as a round's rows do not see each other's steps.
+  // None where the scores of a batch take less time than threads take to meet.
+  static std::size_t most_in_round(std::int64_t n_rows, std::int64_t n_weights) {
+    constexpr std::int64_t kShareOfRows = 40, kLeastWork = 1 << 16;
+    if (kRows * n_weights < kLeastWork) return 0;
+    return n_rows / (kShareOfRows * kRows);
+  }
+
+  // Threads that meet after some ten microseconds must have a core each.
+  static int cores_for(int n_threads) {
+    const auto cores = static_cast<int>(std::thread::hardware_concurrency());
+    return cores > 0 ? std::min(n_threads, cores) : n_threads;
+  }
+
+  // Whether the next loop is made in rounds; a size of one batch grows again.
+  bool in_rounds(RoundSize& size) {
+    if (n_threads_ < kLeastThreads || most_batches_ < 2) return false;
+    if (size.value() > 1) return true;
+    size.recover();
+    return false;
+  }
+
+  SweepResult rounds(const ClassMajorView<T>& w, DualLists<T>& z,
+                     std::span<const std::int32_t> order, double min_gap, std::int32_t* active,
+                     RoundSize& size, bool over_all) {
+    if (!rounds_) {
+      const std::size_t most = std::min<std::size_t>(kShrunkBatches * n_threads_, most_batches_);
+      rounds_ = std::make_unique<RoundTeam<T>>(examples_, kernels_, w.n_classes, stride_, most,
+                                               n_threads_);
+    }
+    return (over_all ? all_choice_ : some_choice_)
+        .measure(static_cast<double>(order.size()), [&](int n_threads) {
+          team_.limit(n_threads);
+          return rounds_->visit(team_, w, z, order, min_gap, active, size, over_all);
+        });
+  }
 
   // Callbacks of run_batches.
   struct Steps {
@@ -156,6 +167,12 @@ class BatchTeam {
   OwnedScratch<T> scratch_;
   ThreadTeam team_;
   ThreadChoice choice_;
+  int n_threads_;
+  std::int64_t stride_;
+  std::size_t most_batches_;
+  RoundSize all_, some_;  // of loops over all classes, and over those with z > 0
+  ThreadChoice all_choice_, some_choice_;
+  std::unique_ptr<RoundTeam<T>> rounds_;
 };
 
 }  // namespace manyclass

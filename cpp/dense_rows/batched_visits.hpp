@@ -58,6 +58,16 @@ void score_batch(const RowBatch<T>& batch, const ClassMajorView<T>& w, std::int6
               batch.scores + first, score_stride<T>(w.n_classes));
 }
 
+// What visits in rounds note (dense_rows/round_visits.hpp), and those in order do not.
+template <class T>
+struct NoNotes {
+  void before(std::int64_t, const T*, std::int64_t) {}
+  void corrected(std::int64_t, const T*, std::int64_t) {}
+  template <class Slope>
+  void moves(std::int64_t, std::span<const DualEntry<T>>, Slope) {}
+  void moved(std::int64_t, std::span<const Step>, std::int32_t) {}
+};
+
 template <class T>
 class RowBatchVisitor : public ExampleSubproblem<T> {
  public:
@@ -68,14 +78,17 @@ class RowBatchVisitor : public ExampleSubproblem<T> {
         stride_(score_stride<T>(n_classes)) {}
 
   // The visit of the batch's example b. Examples with a gap below `min_gap` are passed over.
+  template <class Note>
   void visit(std::int64_t b, DualLists<T>& z, double min_gap, std::int32_t* active,
-             SweepResult& result) {
+             SweepResult& result, Note& note) {
     const std::int32_t i = batch_.order[b];
     scratch_.scores = batch_.scores + b * stride_;
     batch_.is_dense[b] = false;
     batch_.means[b] = 0;
     batch_.ends[b] = begin_of(b);
+    note.before(b, scratch_.scores, stride_);
     correct(b);
+    note.corrected(b, scratch_.scores, stride_);
     const double gap_before = result.gap;
     const ExampleCosts costs = examples_.costs_of(i);
     const BlockSummary found = this->summarise(i, std::as_const(z).row(i), 0, stride_);
@@ -83,8 +96,10 @@ class RowBatchVisitor : public ExampleSubproblem<T> {
     if (result.gap - gap_before < min_gap) return;
     if (violation > 0) {
       const std::span<const Coordinate> block = this->solve(i, found);
+      note.moves(b, std::as_const(z).row(i), [&] { return this->slope_of(i, block); });
       this->keep(block, i, z);
       const BlockStep solved = this->step(i, block);
+      note.moved(b, solved.step, n_classes_);
       record(b, solved.step);
       result.dual_gain += solved.gain;
       ++result.steps;
@@ -179,16 +194,25 @@ void gather_steps(const RowBatch<T>& batch, const ClassMajorView<T>& w) {
 
 // Visit the examples of a scored batch in order, and gather their steps. Those that stay active go
 // to `active`.
+template <class T, class Note>
+SweepResult visit_noting(const Examples<T>& examples, const ClassMajorView<T>& w,
+                         const RowBatch<T>& batch, DualLists<T>& z, Scratch<T> scratch,
+                         double min_gap, std::int32_t* active, Note note) {
+  RowBatchVisitor<T> visitor(examples, w.n_classes, batch, scratch);
+  SweepResult result;
+  for (std::int64_t b = 0; b < batch.size(); ++b) {
+    visitor.visit(b, z, min_gap, active, result, note);
+  }
+  gather_steps(batch, w);
+  result.evaluations = batch.size() * w.n_classes;
+  return result;
+}
+
 template <class T>
 SweepResult visit_batch(const Examples<T>& examples, const ClassMajorView<T>& w,
                         const RowBatch<T>& batch, DualLists<T>& z, Scratch<T> scratch,
                         double min_gap, std::int32_t* active) {
-  RowBatchVisitor<T> visitor(examples, w.n_classes, batch, scratch);
-  SweepResult result;
-  for (std::int64_t b = 0; b < batch.size(); ++b) visitor.visit(b, z, min_gap, active, result);
-  gather_steps(batch, w);
-  result.evaluations = batch.size() * w.n_classes;
-  return result;
+  return visit_noting(examples, w, batch, z, scratch, min_gap, active, NoNotes<T>{});
 }
 
 // w_c += sum_b delta_bc x_b for classes [first, last), V vectors of features in registers.

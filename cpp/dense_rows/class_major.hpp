@@ -7,6 +7,7 @@
 #include <span>
 
 #include "data/examples.hpp"
+#include "duals/dual_lists.hpp"
 
 namespace manyclass {
 
@@ -53,6 +54,18 @@ struct RowBatch {
   T* mean_step;                         // stride: sum_b means_b x_b
 
   std::int64_t size() const { return std::ssize(order); }
+};
+
+// What the visits of a batch of a round note (dense_rows/round_visits.hpp). The arrays are the
+// caller's.
+template <class T>
+struct RoundNotes {
+  T* shifts;              // kBatchRows x score_stride: corrections of the scores
+  DualEntry<T>* old;      // kBatchRows x n_classes: z before the visits, example after example
+  std::size_t* old_ends;  // kBatchRows: where the old z of each example ends
+  bool* moved;            // kBatchRows: whether the example's z moved
+  double* slope;          // of D along the batch's step, at the W of the round
+  double* ridge;          // what the squared hinge takes off D, quadratic in the step
 };
 
 }  // namespace manyclass

@@ -1,6 +1,6 @@
 #pragma once
 // The table of the kernels for dense rows (dense_rows/batched_visits.hpp, single_visits.hpp,
-// class_certificate.hpp).
+// round_visits.hpp, class_certificate.hpp).
 #include <cstdint>
 #include <span>
 
@@ -39,6 +39,15 @@ struct RowKernels {
   SweepResult (*single)(const Examples<T>&, const ClassMajorView<T>&, DualLists<T>&, Scratch<T>,
                         T* row, std::span<const std::int32_t> order, double min_gap,
                         std::int32_t* active);
+  // Of a batch of a round (dense_rows/round_visits.hpp).
+  SweepResult (*visit_apart)(const Examples<T>&, const ClassMajorView<T>&, const RowBatch<T>&,
+                             const RoundNotes<T>&, DualLists<T>&, Scratch<T>, double min_gap,
+                             std::int32_t* active);
+  SweepResult (*single_apart)(const Examples<T>&, const ClassMajorView<T>&, const RowBatch<T>&,
+                              const RoundNotes<T>&, DualLists<T>&, Scratch<T>, double min_gap,
+                              std::int32_t* active);
+  double (*add_round)(std::span<const RowBatch<T>>, const ClassMajorView<T>&, std::int64_t first,
+                      std::int64_t last, double factor, bool centred);
   GapSums (*inspect)(const Examples<T>&, const ClassMajorView<T>&, const DualLists<T>&,
                      const CertifiedWeights&, const InspectMemory&, std::int64_t begin,
                      std::int64_t end);

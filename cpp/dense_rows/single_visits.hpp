@@ -75,7 +75,7 @@ class SingleVisitor : public ExampleSubproblem<T> {
     return solved.gain;
   }
 
- private:
+ protected:
   void add(std::int32_t c, double delta) const {
     T* weights = w_.of(c);
     const T by = static_cast<T>(delta);

@@ -26,6 +26,7 @@ void DualLists<T>::grow(Slot& slot, std::size_t size) {
   if (std::cmp_greater(size, n_classes_)) {
     throw std::length_error("a row of z has more entries than classes");
   }
+  const std::lock_guard lock(growing_);
   const auto log_capacity = std::max(1U, static_cast<std::uint32_t>(std::bit_width(size - 1)));
   DualEntry<T>* entries = take(log_capacity);
   if (slot.entries) free_[slot.log_capacity].push_back(slot.entries);

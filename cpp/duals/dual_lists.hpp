@@ -6,6 +6,7 @@
 #include <array>
 #include <cstdint>
 #include <memory>
+#include <mutex>
 #include <span>
 #include <vector>
 
@@ -42,7 +43,7 @@ class DualLists {
   [[gnu::always_inline]] void fetch_entries(std::int64_t i) const {
     __builtin_prefetch(slots_[i].entries);
   }
-  // Resize row i. Its entries are lost if it had to grow.
+  // Resize row i. Its entries are lost if it had to grow. Threads may resize different rows.
   std::span<DualEntry<T>> resize(std::int64_t i, std::size_t size) {
     Slot& slot = slots_[i];
     if (size > capacity_of(slot)) grow(slot, size);
@@ -89,6 +90,7 @@ class DualLists {
   DualEntry<T>* next_ = nullptr;
   std::size_t left_ = 0;
   std::int64_t allocated_ = 0;
+  std::mutex growing_;
 };
 
 }  // namespace manyclass

@@ -30,6 +30,10 @@ struct BlockStep {
   std::span<const Step> step;
 };
 
+struct BlockSlope {
+  double slope = 0, ridge = 0;
+};
+
 template <class T>
 class ExampleSubproblem : public ExampleSummary<T> {
  public:
@@ -69,6 +73,21 @@ class ExampleSubproblem : public ExampleSummary<T> {
     for (const Coordinate& c : block) {
       if (c.z_new > 0) *kept++ = {c.label, static_cast<T>(c.z_new)};
     }
+  }
+
+  // Slope of D along the step of a solved block, at the scores that it was solved for, and what the
+  // squared hinge takes off, quadratic in the step.
+  BlockSlope slope_of(std::int64_t i, std::span<const Coordinate> block) const {
+    const ExampleCosts costs = examples_.costs_of(i);
+    double slope = 0, sum_z2 = 0, squares = 0;
+    for (const Coordinate& c : block) {
+      const double delta = c.z_new - c.z;
+      slope += delta * c.xi;
+      costs.add_change(c.label, c.z_new, c.z, sum_z2);
+      costs.add_change(c.label, delta, 0, squares);
+    }
+    const double ridge = f_.loss.regularizer(squares, costs.all);
+    return {slope - (f_.loss.regularizer(sum_z2, costs.all) - ridge), ridge};
   }
 
   // Effect of a solved block of example i.
