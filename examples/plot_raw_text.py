@@ -32,7 +32,7 @@ from manyclass import MulticlassSVC, load_model, save_model
 SUBJECTS = {
     "delivery": (
         "the parcel; my order; the courier; the package",
-        "has not come; is late; went to a neighbour; is lost",
+        "has not come; is late; went to a neighbor; is lost",
     ),
     "invoice": (
         "the bill; the invoice; the amount; the receipt",

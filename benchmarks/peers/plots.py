@@ -94,7 +94,7 @@ def draw_excess(axes: Axes, entry: Entry) -> None:
     """(P - P*)/P* against seconds, both logarithmic."""
     lowest, highest = _EXCESS_SHOWN
     for solver in entry["solvers"]:
-        if solver["minimises"]:
+        if solver["minimizes"]:
             # A little below the frame: a line that continues differs from one that ends.
             _draw_line(axes, solver, lambda run: max(run["excess"], lowest / 10))
     axes.set_yscale("log")
@@ -141,7 +141,7 @@ def _draw_line(axes: Axes, solver: dict[str, Any], height: Callable[[Any], float
 def _points(runs: Runs, height: Callable[[Any], float]) -> list[tuple[float, float, int]]:
     """Return (seconds, height, number of runs) from coarse to fine.
 
-    Neighbouring tolerances that ended at the very same weights did the same work: one point.
+    Neighboring tolerances that ended at the very same weights did the same work: one point.
     """
     points = []
     for _, group in itertools.groupby(runs, key=lambda run: (run["excess"], run["accuracy"])):

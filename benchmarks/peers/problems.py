@@ -1,4 +1,4 @@
-"""The optimisation problems that solvers are compared on: a formulation with its loss.
+"""The optimization problems that solvers are compared on: a formulation with its loss.
 
     min_W  P(W) = 1/2 ||W||_F^2 + C sum_i loss_i(W)
 
@@ -18,7 +18,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Problem:
-    """What is minimised; formulation and loss as ``MulticlassSVC`` calls them, or logistic.
+    """What is minimized; formulation and loss as ``MulticlassSVC`` calls them, or logistic.
 
     Attributes
     ----------

@@ -66,7 +66,7 @@ def _sweep(sweep: Sweep, task: Task, best: float, limits: Limits) -> dict[str, A
         "name": sweep.solver.name,
         "package": sweep.solver.package,
         "threads": sweep.solver.threads,
-        "minimises": task.problem.name in sweep.solver.problems,
+        "minimizes": task.problem.name in sweep.solver.problems,
         "ending": sweep.ending(limits, best),
         "levels": levels,
         "runs": [_run(run, best) for run in sweep.runs],

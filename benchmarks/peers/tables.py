@@ -25,7 +25,7 @@ def all_tables(result: dict[str, Any]) -> str:
         if entries:
             beside = {e["data"]: e for e in result["entries"] if e["problem"] == BESIDE}
             parts += [f"**{problem.title}**", seconds_table(entries, beside)]
-            if any(not solver["minimises"] for entry in entries for solver in entry["solvers"]):
+            if any(not solver["minimizes"] for entry in entries for solver in entry["solvers"]):
                 parts += [f"**{problem.title}: test accuracy**", accuracy_table(entries)]
     return "\n\n".join([*parts, *_notes(result)])
 
@@ -36,7 +36,7 @@ def seconds_table(entries: Sequence[Entry], beside: dict[str, Entry]) -> str:
     Where there is no peer, the ratio is that of our own seconds for the problem ``BESIDE``, whose
     entries are given by data set.
     """
-    names = _names(entries, minimising=True)
+    names = _names(entries, minimizing=True)
     ratios = ["best / ours", "LinearSVC / ours", "best / ours (2)"]
     if not _has_peers(entries):
         ratios = ["Crammer-Singer / this"]
@@ -51,7 +51,7 @@ def seconds_table(entries: Sequence[Entry], beside: dict[str, Entry]) -> str:
 
 def accuracy_table(entries: Sequence[Entry]) -> str:
     """Seconds to 99 % of our final accuracy, and each solver's own final accuracy."""
-    names = _names(entries, minimising=False)
+    names = _names(entries, minimizing=False)
     rows = []
     for entry in entries:
         found = {solver["name"]: solver["runs"] for solver in entry["solvers"]}
@@ -89,7 +89,7 @@ def _level_rows(
 
 
 def _by_name(entry: Entry) -> dict[str, Any]:
-    return {solver["name"]: solver for solver in entry["solvers"] if solver["minimises"]}
+    return {solver["name"]: solver for solver in entry["solvers"] if solver["minimizes"]}
 
 
 def _has_peers(entries: Sequence[Entry]) -> bool:
@@ -109,13 +109,13 @@ def _best_peer(
     return min(times, key=lambda found: found["seconds"], default=None)
 
 
-def _names(entries: Sequence[Entry], *, minimising: bool) -> list[str]:
-    """List the solvers of all entries; ``minimising``: only those of the problem itself."""
+def _names(entries: Sequence[Entry], *, minimizing: bool) -> list[str]:
+    """List the solvers of all entries; ``minimizing``: only those of the problem itself."""
     chosen = [
         solver["name"]
         for entry in entries
         for solver in entry["solvers"]
-        if solver["minimises"] or not minimising
+        if solver["minimizes"] or not minimizing
     ]
     return list(dict.fromkeys(chosen))
 
@@ -142,7 +142,7 @@ def _notes(result: dict[str, Any]) -> list[str]:
         "solver gave up. `*`: fewer runs, as they are long. `~`: P\\* is not proven to a tenth of "
         f"the excess. Time limits: {limits}.",
         f"Test accuracy: that of the last run of the sweep, in %, and the seconds of the first one "
-        f"with at least {_NEARLY:g} of our last one's. Each solver minimises its own objective.",
+        f"with at least {_NEARLY:g} of our last one's. Each solver minimizes its own objective.",
         *(f"Skipped: {skip['name']} ({skip['reason']})." for skip in result["skipped"]),
     ]
 

@@ -1,6 +1,6 @@
 """Solvers that go through the rows some times, as ``benchmarks.stochastic.run`` compares them.
 
-Each minimises alpha/2 ||W||^2 + mean loss, of all classes together or one-vs-rest, with an
+Each minimizes alpha/2 ||W||^2 + mean loss, of all classes together or one-vs-rest, with an
 intercept; alpha = 1 / (n C) for those that take C. They are scikit-learn estimators with given
 alpha, epochs and seed.
 """

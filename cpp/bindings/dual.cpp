@@ -119,7 +119,7 @@ void bind_problem(nb::module_& m, const char* name) {
           "factors"_a);
 }
 
-// A matrix with neighbouring numbers in its rows or in its columns.
+// A matrix with neighboring numbers in its rows or in its columns.
 template <class T>
 using Strided = nb::ndarray<const T, nb::ndim<2>, nb::device::cpu>;
 
@@ -128,7 +128,7 @@ double squares_of(Strided<T> matrix) {
   if (matrix.size() == 0) return 0;
   const std::size_t along = matrix.stride(1) == 1 ? 1 : 0, across = 1 - along;
   require(matrix.stride(along) == 1 || matrix.shape(along) == 1,
-          "numbers must be neighbours in rows or in columns");
+          "numbers must be neighbors in rows or in columns");
   const nb::gil_scoped_release release;
   return sum_of_squares(matrix.data(), static_cast<std::int64_t>(matrix.shape(across)),
                         static_cast<std::int64_t>(matrix.shape(along)), matrix.stride(across));

@@ -15,7 +15,7 @@ struct Coefficient {
   double value;
 };
 
-// The coefficients of some neighbouring blocks of `width` classes; in a block sorted by rows.
+// The coefficients of some neighboring blocks of `width` classes; in a block sorted by rows.
 struct CoefficientBlocks {
   std::int32_t first;  // block
   std::vector<std::size_t> ends;

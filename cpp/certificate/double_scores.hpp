@@ -67,7 +67,7 @@ inline void double_score_vectors(const WeightsView<T>& w, const Row<T>& row, std
   for (int v = 0; v < V; ++v) store(out + first + v * kL, sum[0][v]);
 }
 
-// out[c] = w_c . x for `width` neighbouring columns of W from `w.data` on; `width` is a multiple of
+// out[c] = w_c . x for `width` neighboring columns of W from `w.data` on; `width` is a multiple of
 // the lanes, `out` is aligned to 64 bytes.
 template <class T>
 inline void double_scores(const WeightsView<T>& w, const Row<T>& row, std::int64_t width,

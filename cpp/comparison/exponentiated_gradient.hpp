@@ -93,7 +93,7 @@ class ExponentiatedGradient {
 
  private:
   struct Trial {
-    double log_sum = 0;  // of a simplex: the logarithm of what normalises it
+    double log_sum = 0;  // of a simplex: the logarithm of what normalizes it
     double product = 0;  // delta . a
     double squares = 0;  // ||delta||^2
     double sum = 0;      // sum_c delta_c (Weston-Watkins)

@@ -30,7 +30,7 @@ class MostViolating : public ExampleSubproblem<T> {
       : ExampleSubproblem<T>(examples, n_classes, scratch), all_(all) {}
 
   // Sums over the classes of example i, from its scores.
-  BlockSummary summarise(std::int64_t i, std::span<const DualEntry<T>> z) {
+  BlockSummary summarize(std::int64_t i, std::span<const DualEntry<T>> z) {
     constexpr T kNone = -std::numeric_limits<T>::infinity();
     T* s = scratch_.scores;
     std::copy_n(all_.scores + i * all_.stride, all_.stride, s);
@@ -49,14 +49,14 @@ class MostViolating : public ExampleSubproblem<T> {
 
   void update_violation(std::int64_t i, const DualLists<T>& z) {
     SweepResult one;
-    if (examples_.norms[i] > 0) this->tally(summarise(i, z.row(i)), examples_.costs[i], one);
+    if (examples_.norms[i] > 0) this->tally(summarize(i, z.row(i)), examples_.costs[i], one);
     all_.violations[i] = one.max_violation;
   }
 
   // The exact step of example i; returns the gain of D.
   double step_of(std::int64_t i, DualLists<T>& z, const Columns<T>& columns,
                  ProductScratch products) {
-    const BlockSummary found = summarise(i, std::as_const(z).row(i));
+    const BlockSummary found = summarize(i, std::as_const(z).row(i));
     const std::span<const Coordinate> block = this->solve(i, found);
     this->keep(block, i, z);
     const BlockStep solved = this->step(i, block);

@@ -7,7 +7,7 @@
 // Classes have places, so that those of a node's subtree are a range of places, and a class that is
 // a node of the tree comes first in its own. A row of all classes is a few ranges, each with one
 // number. As parents come before their children, the lowest common ancestor of two classes is the
-// least of those of neighbouring places between them, the smaller of two minima that are kept for
+// least of those of neighboring places between them, the smaller of two minima that are kept for
 // ranges of powers of two (Bender, Farach-Colton 2000). Source: Cai, Hofmann 2004 (costs by trees).
 #include <algorithm>
 #include <bit>

@@ -141,7 +141,7 @@ class ClassTree {
     take_least();
   }
 
-  // The lowest common ancestors of neighbouring places, and minima of ranges of them.
+  // The lowest common ancestors of neighboring places, and minima of ranges of them.
   void take_least() {
     const std::size_t k = arrays_.classes.size();
     const int n_rows = std::max(1, static_cast<int>(std::bit_width(k - 1)));

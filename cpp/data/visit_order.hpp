@@ -1,5 +1,5 @@
 #pragma once
-// The random numbers of training, and random orders of examples that keep neighbouring rows
+// The random numbers of training, and random orders of examples that keep neighboring rows
 // together.
 #include <algorithm>
 #include <cstddef>
@@ -38,14 +38,14 @@ void shuffle(std::span<Value> order, Random& random) {
   }
 }
 
-// Regions of so many neighbouring rows that are visited one after the other, in random order, where
+// Regions of so many neighboring rows that are visited one after the other, in random order, where
 // all of X does not fit into memory. `read` is called with the rows of each before the visits.
 struct Regions {
   std::int64_t n_rows = 0;  // 0: all rows are one region
   std::function<void(std::span<const std::int32_t>)> read = [](std::span<const std::int32_t>) {};
 };
 
-// Random orders that suit the caches: blocks of neighbouring rows in random order, the rows of a
+// Random orders that suit the caches: blocks of neighboring rows in random order, the rows of a
 // block in their own order. Rows in fully random order cost up to twice as much time, most of it
 // for TLB misses.
 class VisitOrder {

@@ -91,7 +91,7 @@ class RowBatchVisitor : public ExampleSubproblem<T> {
     note.corrected(b, scratch_.scores, stride_);
     const double gap_before = result.gap;
     const ExampleCosts costs = examples_.costs_of(i);
-    const BlockSummary found = this->summarise(i, std::as_const(z).row(i), 0, stride_);
+    const BlockSummary found = this->summarize(i, std::as_const(z).row(i), 0, stride_);
     const double violation = this->tally(found, costs.all, result);
     if (result.gap - gap_before < min_gap) return;
     if (violation > 0) {

@@ -112,7 +112,7 @@ class RoundTeam {
     std::exception_ptr error{};
   };
   struct Length {
-    double wanted;     // that maximises D
+    double wanted;     // that maximizes D
     double theta;      // of the step
     double dual_gain;  // by it
   };

@@ -1,6 +1,6 @@
 #pragma once
 // The shrunk problem of one-vs-rest, class by class, where few z are free: each class has its own
-// active examples, and its weights in neighbouring memory (dual/column_sweep.hpp). The classes are
+// active examples, and its weights in neighboring memory (dual/column_sweep.hpp). The classes are
 // independent, so the order of the visits of different classes does not matter.
 #include <algorithm>
 #include <cstdint>

@@ -1,6 +1,6 @@
 #pragma once
 // Visits of single pairs of an example and a class, of one-vs-rest: dual coordinate descent, with the
-// weights of the class in neighbouring memory. Where few z are free, that is faster than visits of
+// weights of the class in neighboring memory. Where few z are free, that is faster than visits of
 // all classes (dual/lane_sweep.hpp). Source: Hsieh et al. 2008, algorithm 1.
 #include <algorithm>
 #include <cmath>

@@ -8,7 +8,7 @@
 //   absolute margins:  u_c(z) = sum_i ([c = y_i] - [c != y_i]) z_ic x_i,
 //                      w_c = u_c, or u_c - mean_m u_m where W is centred
 //
-// Given: the examples (C_i > 0, x_i != 0), z and the weights of z. Each visit maximises D over the
+// Given: the examples (C_i > 0, x_i != 0), z and the weights of z. Each visit maximizes D over the
 // z of one example, exactly (subproblem/root_finding.hpp), and updates W. Returned: sums over the
 // visits (dual/kernels.hpp). Centred weights are kept as U and, in column k, their mean, so that a
 // step touches only the classes whose z moved. Sources: Keerthi et al. 2008, algorithms 2.1 and
@@ -41,7 +41,7 @@ class DenseVisitor : public ExampleSubproblem<T> {
   BlockSummary score_all(std::int64_t i, std::span<const DualEntry<T>> z) {
     w_.scores(examples_.x.row(i), scratch_.scores);
     const double centre = has_mean_ ? static_cast<double>(scratch_.scores[w_.n_classes]) : 0.0;
-    return this->summarise(i, z, centre, w_.stride);
+    return this->summarize(i, z, centre, w_.stride);
   }
 
   // Only the classes of example i with z > 0, and its own.
@@ -74,7 +74,7 @@ struct FetchNothing {
   void operator()(std::size_t) const {}
 };
 
-// Visit the examples `order`. `score(i, z of i, result)` summarises an example and counts its
+// Visit the examples `order`. `score(i, z of i, result)` summarizes an example and counts its
 // scores; `fetch(p)` may fetch what the visits after the p-th one need. An example with a gap below
 // `min_gap` is skipped and becomes inactive.
 template <class T, class Visitor, class Score, class Fetch = FetchNothing>

@@ -144,7 +144,7 @@ class Problem {
     };
   }
 
-  // The rows (ascending) in a random order that keeps neighbours together.
+  // The rows (ascending) in a random order that keeps neighbors together.
   std::vector<std::int32_t> order(std::span<const std::int32_t> rows, std::uint64_t seed) const {
     check_rows(rows);
     Random random(seed);
@@ -321,11 +321,11 @@ class Problem {
   static constexpr std::int32_t kFewClasses = 64;        // of lanes, at most (dual/lane_sweep.hpp)
   static constexpr std::int64_t kBlockOfRows = 1 << 14;  // bytes
   static constexpr std::int64_t kFewBlocks = 4, kManyBlocks = 64;
-  // Labels are in runs where so much of what chance leaves of neighbouring pairs is of one class.
+  // Labels are in runs where so much of what chance leaves of neighboring pairs is of one class.
   static constexpr double kRuns = 0.25;
 
   // Blocks of rows of about four pages of memory; at least 256 blocks, so that the order is random.
-  // Rows of so many blocks are visited in turn, many where neighbouring rows share their class.
+  // Rows of so many blocks are visited in turn, many where neighboring rows share their class.
   VisitOrder new_visit_order() const {
     const std::int64_t n = n_rows();
     const std::int64_t nnz = examples_.x.indptr[n];

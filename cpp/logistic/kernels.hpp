@@ -9,7 +9,7 @@
 //                 + sum_i C_i (log sum_c exp(s_ic) + sum_c u_ic log u_ic - sum_c u_ic s_ic)
 //
 // Base scores b (data/base_scores.hpp) are 0 where there are none. Every term is at least 0. Where
-// intercepts are not regularised, u must also satisfy sum_i C_i (e_{y_i} - u_i) = 0, and ||.|| leaves
+// intercepts are not regularized, u must also satisfy sum_i C_i (e_{y_i} - u_i) = 0, and ||.|| leaves
 // them out. Sources: Yu, Huang, Lin, Machine
 // Learning 85 (2011), sec. 3; Shalev-Shwartz, Zhang, JMLR 14 (2013). Kept is v = log u.
 #include <cstdint>
@@ -41,7 +41,7 @@ struct LogisticMemory {
   U* values;  // as many as the longest row has, of another type than X
 };
 
-// Neighbouring features or classes [first, last).
+// Neighboring features or classes [first, last).
 struct Range {
   std::int64_t first, last;
 };
@@ -80,7 +80,7 @@ struct LogisticTotals {
 
 template <class T>
 struct LogisticKernels {
-  // Maximise D over the u of each example of `order`, one after the other; W (a row for each
+  // Maximize D over the u of each example of `order`, one after the other; W (a row for each
   // feature) and v follow. `fresh`: u_i = e_{y_i}, and v is not read. Returned: the sums of the
   // terms of P - D and of the losses, each just before the example's step. `v` has rows of
   // score_stride numbers.

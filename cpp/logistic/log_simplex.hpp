@@ -49,7 +49,7 @@ inline double log_sum_exp(const T* s, std::size_t n) {
 }
 
 // Newton's method for v_c + a exp(v_c) = r_c - theta, sum_c exp(v_c) = 1, in v and theta jointly,
-// from the v given; then v is normalised, and u = exp(v). With h_c = 1 / (1 + a u_c) and
+// from the v given; then v is normalized, and u = exp(v). With h_c = 1 / (1 + a u_c) and
 // e_c = r_c - v_c - a u_c: theta = (sum u h e + sum u - 1) / sum u h, v_c += h_c (e_c - theta).
 template <class T>
 inline void solve_log_simplex(const T* r, T a, std::size_t n, T* v, T* u) {

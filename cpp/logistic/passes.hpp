@@ -134,7 +134,7 @@ inline void shift(const ClassShift& by, std::int64_t n, double* u) {
   for (std::int64_t c = 0; c < n; ++c) u[c] += left * by.enters[c];
 }
 
-// u <- exp(v), normalised in double.
+// u <- exp(v), normalized in double.
 template <class T>
 inline void duals_of(const T* v, std::int32_t n_classes, double* u) {
   const std::int64_t ld = score_stride<double>(n_classes);

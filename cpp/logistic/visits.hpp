@@ -1,5 +1,5 @@
 #pragma once
-// Visits of the sequential dual method for multinomial logistic regression: D is maximised over the
+// Visits of the sequential dual method for multinomial logistic regression: D is maximized over the
 // u of one example, all others fixed. With a = C_i ||x_i||^2, r_c = s_c + a u_c (u before):
 //
 //   v_c + a exp(v_c) = r_c - theta,  sum_c exp(v_c) = 1;   W += C_i x_i (u_before - u)^T

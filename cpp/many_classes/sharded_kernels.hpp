@@ -1,5 +1,5 @@
 #pragma once
-// The table of the kernels for W in shards of neighbouring classes, one for each thread. A batch of
+// The table of the kernels for W in shards of neighboring classes, one for each thread. A batch of
 // examples takes two steps:
 //
 //   score   every thread scores the batch on its own classes, and keeps the scores of those with

@@ -48,7 +48,7 @@ class BatchVisitor : public ExampleSubproblem<T> {
         scratch_(scratch) {}
 
   // Of example b, the scores brought up to date by the steps before it.
-  BlockSummary summarise(std::size_t b, std::span<const DualEntry<T>> z) {
+  BlockSummary summarize(std::size_t b, std::span<const DualEntry<T>> z) {
     const std::int64_t i = rows_[b];
     const ExampleCosts costs = this->examples_.costs_of(i);
     const std::int32_t y = this->examples_.labels[i];
@@ -151,7 +151,7 @@ SweepResult solve_batch(const Examples<T>& examples, const DualLists<T>& z,
     const std::span<const DualEntry<T>> list = z.row(rows[b]);
     const ExampleCosts costs = examples.costs_of(rows[b]);
     visitor.bring_up_to_date(b);
-    const BlockSummary found = visitor.summarise(b, list);
+    const BlockSummary found = visitor.summarize(b, list);
     visitor.forget(b);
     const double gap_before = result.gap;
     const double violation = visitor.tally(found, costs.all, result);

@@ -25,7 +25,7 @@ class Newton {
   // Recompute W(zbar) and the scores, free of the rounding of many steps. If set, W restarts at
   // W(zbar).
   virtual void rebuild(bool anew) = 0;
-  // Newton steps at epsilon until W is close to the minimiser of phi, or `budget` scores are
+  // Newton steps at epsilon until W is close to the minimizer of phi, or `budget` scores are
   // computed; then the step of zbar, which does not need W to be close.
   virtual NewtonRound round(double epsilon, std::int64_t budget) = 0;
   virtual void read_weights(Weights& out) const = 0;

@@ -6,10 +6,10 @@
 //
 // Z_i the box or the simplex of example i; r_i = 1 / (2 C_i) for the squared hinge, else 0;
 // costs of mistakes may scale the C_i of each class. The
-// maximiser is a projection, z_i = P(zbar_i + (xi_i - r_i zbar_i) / (epsilon + r_i)); the gradient
+// maximizer is a projection, z_i = P(zbar_i + (xi_i - r_i zbar_i) / (epsilon + r_i)); the gradient
 // is W - W(z); a Hessian is I + sum_i (B_i^T J_i B_i) (x) x_i x_i^T, where B_i takes scores to
 // slacks and J_i is the derivative of the projection: on the free z, I or (where their sum is at
-// its bound) I - 1 1^T / |F|, over epsilon + r_i. The minimiser's z is the proximal point of D at
+// its bound) I - 1 1^T / |F|, over epsilon + r_i. The minimizer's z is the proximal point of D at
 // zbar. Sources: Rockafellar 1976 (augmented Lagrangians and the proximal point algorithm); Li,
 // Sun, Toh 2018 (semismooth Newton inside it, lasso); Yin, Li 2019 (the same for support vector
 // machines).

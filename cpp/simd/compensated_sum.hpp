@@ -33,7 +33,7 @@ class CompensatedSum {
 // Numbers that are summed without compensation, in kSquareLanes sums: within 16 u of their sum.
 inline constexpr std::int64_t kSquareBlock = 64, kSquareLanes = 8;
 
-// Add the squares of n neighbouring numbers. Not for kernels, whose copies would share its symbols.
+// Add the squares of n neighboring numbers. Not for kernels, whose copies would share its symbols.
 template <class T>
 void add_squares(const T* p, std::int64_t n, CompensatedSum& sum) {
   for (std::int64_t begin = 0; begin < n; begin += kSquareBlock) {
@@ -55,7 +55,7 @@ void add_squares(const T* p, std::int64_t n, CompensatedSum& sum) {
   }
 }
 
-// The squares of a matrix with neighbouring numbers in its rows.
+// The squares of a matrix with neighboring numbers in its rows.
 template <class T>
 double sum_of_squares(const T* p, std::int64_t n_rows, std::int64_t n_columns,
                       std::int64_t stride) {

@@ -38,7 +38,7 @@ struct ScoreSummary {
   double sum;          // log_loss: sum_c exp(scale (s_c - best))
 };
 
-// Some neighbouring classes of S and, if averages are wanted, of U.
+// Some neighboring classes of S and, if averages are wanted, of U.
 template <class T>
 struct DenseShard {
   WeightsView<T> sum;

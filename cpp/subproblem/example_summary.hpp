@@ -51,7 +51,7 @@ class ExampleSummary {
   // The block of example i from the scores of all classes, which scratch.scores has: `stride`
   // numbers, those that are no class's -inf. `centre` is taken off all. Sets scores that are used
   // up to -inf.
-  BlockSummary summarise(std::int64_t i, std::span<const DualEntry<T>> z, double centre,
+  BlockSummary summarize(std::int64_t i, std::span<const DualEntry<T>> z, double centre,
                          std::int64_t stride) {
     constexpr T kNone = -std::numeric_limits<T>::infinity();
     T* s = scratch_.scores;

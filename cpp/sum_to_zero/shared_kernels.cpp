@@ -1,5 +1,5 @@
 // The visits of the sequential dual method (dual/dense_sweep.hpp, dual/lane_sweep.hpp) where W's
-// column k has a mean that other ranks share. With the drift r, a visit minimises over a step
+// column k has a mean that other ranks share. With the drift r, a visit minimizes over a step
 //
 //   u_c += v_c delta_c x_i,   m += r (v^T delta) x_i,   w_c = u_c - m,
 //

@@ -52,7 +52,7 @@ inline std::uint64_t eight_bytes(const char* p) {
   return std::endian::native == std::endian::little ? bytes : __builtin_bswap64(bytes);
 }
 
-// The number that the first n of 8 bytes spell, all of them digits, 1 <= n <= 8. Neighbours are
+// The number that the first n of 8 bytes spell, all of them digits, 1 <= n <= 8. Neighbors are
 // joined to numbers of 2, 4, then 8 digits, several at once.
 inline std::int64_t short_number(std::uint64_t bytes, int n) {
   bytes = (bytes - 0x3030303030303030u) << (64 - 8 * n);  // leading zeros up to 8 digits

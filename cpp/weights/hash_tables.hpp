@@ -4,7 +4,7 @@
 //
 // A table has its classes in nearly ascending order: class c of n lies at or just after the slot
 // c * capacity / n (linear probing), so that a pass over the table walks the scores in order. Even
-// spacing needs classes in random order; the caller permutes them. Where neighbouring classes share
+// spacing needs classes in random order; the caller permutes them. Where neighboring classes share
 // features, as in the depth-first order of a taxonomy, tables would have long runs of full slots:
 // there multiples of the golden ratio spread the classes (Knuth, vol. 3, sec. 6.4).
 #include <array>
@@ -70,7 +70,7 @@ class HashTables {
   static constexpr std::size_t kBlock = 64 / sizeof(T);  // plain rows end with whole blocks
 
   // A plain row replaces a table with a slot for every `dense_from` classes: it may be larger (with
-  // 2, it never is), but is read by whole vectors. `clustered`: neighbouring classes share features.
+  // 2, it never is), but is read by whole vectors. `clustered`: neighboring classes share features.
   HashTables(std::int64_t n_rows, std::int32_t n_classes, std::size_t dense_from,
              bool clustered = false)
       : rows_(n_rows),

@@ -1,5 +1,5 @@
 #pragma once
-// W in hash tables, cut into shards of neighbouring classes, one for each thread.
+// W in hash tables, cut into shards of neighboring classes, one for each thread.
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
@@ -12,7 +12,7 @@ namespace manyclass {
 
 template <class T>
 struct ShardedWeights {
-  // `clustered`: neighbouring classes share features (hash_tables.hpp).
+  // `clustered`: neighboring classes share features (hash_tables.hpp).
   ShardedWeights(std::int64_t n_rows, std::int32_t n_classes, int n_shards, std::size_t dense_from,
                  bool clustered = false)
       : n_classes(n_classes), shard_size(n_classes / n_shards + (n_classes % n_shards != 0)) {

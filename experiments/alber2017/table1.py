@@ -60,11 +60,11 @@ def standardised(train: Rows, test: Rows) -> tuple[Rows, Rows]:
 def unit_rows(train: Rows, test: Rows) -> tuple[Rows, Rows]:
     """Divide each row by its norm."""
 
-    def normalised(rows: Rows) -> Rows:
+    def normalized(rows: Rows) -> Rows:
         norms = np.linalg.norm(rows, axis=1, keepdims=True)
         return rows / np.where(norms == 0, 1.0, norms)
 
-    return normalised(train), normalised(test)
+    return normalized(train), normalized(test)
 
 
 def zero_to_one(train: Rows, test: Rows) -> tuple[Rows, Rows]:

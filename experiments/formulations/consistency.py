@@ -2,11 +2,11 @@
 
     python -m experiments.formulations.consistency
 
-For random class probabilities p of one point, the scores that minimise the expected hinge loss
+For random class probabilities p of one point, the scores that minimize the expected hinge loss
 sum_y p_y L_y(f) are the solution of a linear program (with sum_c f_c = 0 where the formulation asks
-for it; for relative margins it costs nothing). A loss is Fisher consistent if every minimiser has
+for it; for relative margins it costs nothing). A loss is Fisher consistent if every minimizer has
 its largest score at the most probable class alone. A single p where another class scores as high in
-some minimiser refutes it; none in N is no proof. Dirichlet(2, ..., 2) probabilities, counted apart
+some minimizer refutes it; none in N is no proof. Dirichlet(2, ..., 2) probabilities, counted apart
 with and without a class of p > 1/2. Writes the table of
 docs/formulations.md.
 """
@@ -67,7 +67,7 @@ def program(formulation: Formulation, p: Vector) -> dict[str, Any]:
 
 
 def refuted(formulation: Formulation, p: Vector) -> bool:
-    """Whether a minimiser gives another class at least the score of the most probable one."""
+    """Whether a minimizer gives another class at least the score of the most probable one."""
     problem = program(formulation, p)
     least = linprog(**problem).fun
     best = int(np.argmax(p))

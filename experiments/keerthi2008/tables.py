@@ -33,7 +33,7 @@ UNIT_ROWS = RESULTS.with_name("unit_rows.json")
 MACHINES = {"OVR": "one_vs_rest", "CS": "crammer_singer", "WW": "weston_watkins"}
 COSTS = (0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0)
 DATA = ("news20", "sector", "mnist", "covtype100k")
-UNNORMALISED = ("covtype100k", "mnist")
+UNNORMALIZED = ("covtype100k", "mnist")
 SPLITS = 10
 # Accuracy in per cent and its deviation: OVR, CS, WW.
 PAPER = {
@@ -121,7 +121,7 @@ def main() -> None:
         print(splits, p_value(splits, "CS"))
         return
     path = UNIT_ROWS if args.unit_rows else RESULTS
-    for name in UNNORMALISED if args.unit_rows else args.only:
+    for name in UNNORMALIZED if args.unit_rows else args.only:
         try:
             X, y = pooled(name)
         except MissingDataError as error:

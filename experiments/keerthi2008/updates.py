@@ -54,7 +54,7 @@ class Ascent:
         return a
 
     def step(self, i: int, a: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Maximise D over p_i; return the change of p_i."""
+        """Maximize D over p_i; return the change of p_i."""
         q, row = self.norms[i], self._rows[i]
         change = projected(self.p[i] + a / q, self.C) - self.p[i]
         self.p[i] += change

@@ -265,7 +265,7 @@ def _blocks(values: Collection, name: str) -> list[Delayed]:
             )
         return list(values.to_delayed().ravel())
     if _is_collection(values):
-        # Optimised, reads of few columns are fused to fewer parts than those of many.
+        # Optimized, reads of few columns are fused to fewer parts than those of many.
         return list(values.to_delayed(optimize_graph=False))
     raise TypeError(
         f"{name} must be a dask array, DataFrame or Series, not {type(values).__name__}; use "
@@ -288,7 +288,7 @@ def _client() -> distributed.Client:
             "training on Dask needs a cluster: client = dask.distributed.Client(...)"
         ) from None
     if client.asynchronous:
-        raise RuntimeError("fit needs a client that is not asynchronous")
+        raise RuntimeError("fit needs a synchronous client: Client(..., asynchronous=False)")
     return client
 
 

@@ -62,7 +62,7 @@ def test_a_race_ends_and_makes_a_table(data, optima):
         warnings.simplefilter("ignore")  # a peer may warn of what it does not reach
         sweeps, best = measure.race(solvers, task, limits, optima["crammer_singer"])
     entry = report.record("iris", task, sweeps, best, limits)
-    assert [solver["minimises"] for solver in entry["solvers"]] == [True, True, False]
+    assert [solver["minimizes"] for solver in entry["solvers"]] == [True, True, False]
     assert all(entry["solvers"][0]["levels"].values())
     rows = tables.seconds_table([entry], {}).splitlines()
     assert len(rows) == 4

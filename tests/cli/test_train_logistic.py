@@ -32,7 +32,7 @@ def test_trains_predicts_and_describes(run, data, tmp_path):
     assert run.works("info", model)[1] == "formulation  logistic, log_loss loss, C = 2"
 
 
-def test_intercepts_may_be_regularised(run, data, tmp_path):
+def test_intercepts_may_be_regularized(run, data, tmp_path):
     model = tmp_path / "model"
     run.works("train", data, model, "--formulation", "logistic", "--regularize-intercept")
     assert load_model(model).regularize_intercept

@@ -1,4 +1,4 @@
-"""Documents in a tree: sizes, the tree, what neighbours share, hostile sizes."""
+"""Documents in a tree: sizes, the tree, what neighbors share, hostile sizes."""
 
 import numpy as np
 import pytest

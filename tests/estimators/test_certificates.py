@@ -78,7 +78,7 @@ def test_float32_reaches_its_digits_with_an_intercept(name):
 
 
 def logistic_objective(model, X, y):
-    """P of ``coef_`` and ``intercept_`` in long double, intercepts not regularised."""
+    """P of ``coef_`` and ``intercept_`` in long double, intercepts not regularized."""
     W, b = model.coef_.astype(np.longdouble), model.intercept_.astype(np.longdouble)
     scores = X.astype(np.longdouble) @ W.T + b
     if len(W) == 1:

@@ -55,7 +55,7 @@ def test_binary_certificate_is_that_of_the_binary_objective():
     assert model.history_[-1].primal_estimate == pytest.approx(P, rel=1e-3)
 
 
-def test_intercept_may_be_regularised(three_classes):
+def test_intercept_may_be_regularized(three_classes):
     X, y = three_classes
     model = MultinomialLogisticRegression(
         tol=1e-11, regularize_intercept=True, intercept_scaling=2.0

@@ -44,7 +44,7 @@ def scores(problem: Problem, W: np.ndarray) -> np.ndarray:
 
 
 def primal(problem: Problem, W: np.ndarray, *, free: bool) -> float:
-    """P at W of shape (d + 1, k); `free`: intercepts are not regularised."""
+    """P at W of shape (d + 1, k); `free`: intercepts are not regularized."""
     y = problem.dataset.labels
     losses = -log_softmax(scores(problem, W), axis=1)[np.arange(len(y)), y]
     part = W[:-1] if free else W

@@ -63,7 +63,7 @@ def projection(point, upper, *, simplex):
 
 
 def expected_response(problem, centre, weights, epsilon):
-    """The z of every example that maximises its part of phi."""
+    """The z of every example that maximizes its part of phi."""
     xi = objective.slacks(problem, weights)
     ridge = 1 / (2 * problem.costs[:, None]) if problem.loss == "squared_hinge" else 0.0
     point = centre + (xi - ridge * centre) / (epsilon + ridge)

@@ -21,7 +21,7 @@ def exact_squares(matrix):
 
 @pytest.mark.parametrize("shape", [(3000, 3), (3, 3000), (1, 1), (0, 5), (65, 64), (1, 0)])
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
-def test_squares_of_matrices_with_neighbours_in_rows_or_columns(shape, dtype):
+def test_squares_of_matrices_with_neighbors_in_rows_or_columns(shape, dtype):
     rng = np.random.default_rng(0)
     whole = (rng.normal(size=(shape[0], shape[1] + 5)) * 10.0 ** rng.integers(-3, 3)).astype(dtype)
     part = whole[:, : shape[1]]
@@ -31,8 +31,8 @@ def test_squares_of_matrices_with_neighbours_in_rows_or_columns(shape, dtype):
         assert abs(found - exact) <= 16 * UNIT * exact
 
 
-def test_squares_need_neighbours():
-    with pytest.raises(ValueError, match="neighbours"):
+def test_squares_need_neighbors():
+    with pytest.raises(ValueError, match="neighbors"):
         _core.sum_of_squares(np.ones((6, 6))[::2, ::2])
 
 

@@ -237,7 +237,7 @@ def logistic_runs() -> Runs:
     }
     intercepts = {
         "free": {"intercept_scaling": 2.0},
-        "regularised": {"regularize_intercept": True},
+        "regularized": {"regularize_intercept": True},
         "none": {"fit_intercept": False},
     }
     for (rows, make), (name, options), dtype, C in itertools.product(

@@ -38,7 +38,7 @@ def sizes(rng: np.random.Generator) -> dict[str, Any]:
 
 
 def rows(n, d, k, dtype, scale, order, names, sparse) -> tuple[Any, Any]:
-    """Return data: neighbours in a sequence agree in most respects."""
+    """Return data: neighbors in a sequence agree in most respects."""
     y = np.arange(n) % k if order else np.arange(n) * k // n
     X = (np.random.default_rng(d).normal(size=(n, d)) + y[:, None] % 2) * scale
     labels = np.array(["a", "b", "c", "d", "e"])[y] if names else y

@@ -45,7 +45,7 @@ class BaseSolver(ABC):
     tolerances : tuple of float
         The sweep, from coarse to fine, in the solver's own meaning of tolerance, or epochs.
     problems : tuple of str
-        Problems whose objective it minimises.
+        Problems whose objective it minimizes.
     accuracy_beside : tuple of str
         Problems that it does not solve, beside which its test accuracy is shown.
     threads : int
@@ -84,7 +84,7 @@ class BaseSolver(ABC):
 
     @abstractmethod
     def run(self, tolerance: float) -> None:
-        """Optimise from zero and keep the result; timed, so nothing else happens here."""
+        """Optimize from zero and keep the result; timed, so nothing else happens here."""
 
     @abstractmethod
     def weights(self) -> NDArray[np.floating]:

@@ -91,7 +91,7 @@ def cv_options(parser: CommandParser) -> None:
         "--formulation",
         type=formulation_or_logistic,
         metavar="F",
-        help=f"which machine: {formulation_names()}; or logistic; default crammer_singer",
+        help=f"formulation of the SVM: {formulation_names()}; or logistic; default crammer_singer",
     )
     add("--loss", choices=list(LOSSES), help="default hinge")
     add("--tol", type=positive, default=1e-3, metavar="T", help="relative gap (default 0.001)")
@@ -161,7 +161,7 @@ class Choice(Protocol):
 
     @property
     def seconds(self) -> Array:
-        """Of each fit."""
+        """Seconds of each fit."""
 
 
 def _choose(args: argparse.Namespace, log: Say, search: Settings) -> tuple[Choice, float]:
@@ -181,7 +181,7 @@ def _choose(args: argparse.Namespace, log: Say, search: Settings) -> tuple[Choic
     largest = int(np.unique(y, return_counts=True)[1].max())
     if args.folds > largest:
         raise UsageError(
-            f"argument --folds: {args.folds} are more than a class has rows ({largest})"
+            f"argument --folds: must be at most {largest}, the number of rows of the largest class"
         )
     shows = not args.quiet and not args.json
     on_column = _Table(args.scoring, args.tol) if shows else _print_nothing
@@ -288,7 +288,10 @@ def _check_formulation(args: argparse.Namespace) -> None:
     check_cost_scaling(args)
     if args.formulation == LOGISTIC:
         if args.loss:
-            raise UsageError(f"argument --loss: {args.loss} is not the loss of logistic; leave out")
+            raise UsageError(
+                f"argument --loss: {args.loss} does not go with --formulation logistic; leave out "
+                "--loss"
+            )
         if args.weights == "sparse":
             raise UsageError("argument --weights: logistic holds W dense; leave out --weights")
     else:

@@ -169,7 +169,7 @@ def _timed(fit: Solver, data: Split, tol: float) -> tuple[float, MulticlassSVC |
 
 
 def objective(coef: Array, data: Split) -> float:
-    """Crammer-Singer objective at C = 1 of weights (k, d), for more than two classes.
+    """Compute the Crammer-Singer objective at C = 1 of weights of shape (k, d), k > 2.
 
     1/2 ||W||^2 + sum_i max(0, max_{c != y_i} 1 - (w_{y_i} - w_c) . x_i)
     """

@@ -78,7 +78,7 @@ def check_estimator_options(args: argparse.Namespace) -> None:
     """Refuse contradictions; a bias that is not positive means no intercept."""
     given = args.class_weight or []
     if BALANCED in given and len(given) > 1:
-        raise UsageError("argument --class-weight: balanced goes with no other")
+        raise UsageError("argument --class-weight: balanced cannot be combined with LABEL=W")
     labels = [entry[0] for entry in given if entry != BALANCED]
     twice = sorted({label for label in labels if labels.count(label) > 1})
     if twice:

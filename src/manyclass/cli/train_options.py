@@ -90,8 +90,8 @@ def _dual_options(group: argparse._ArgumentGroup) -> None:
         "--formulation",
         type=formulation_or_logistic,
         metavar="F",
-        help=f"which machine: {formulation_names()}; or logistic, multinomial logistic regression; "
-        "default crammer_singer",
+        help=f"formulation of the SVM: {formulation_names()}; or logistic, multinomial logistic "
+        "regression; default crammer_singer",
     )
     group.add_argument(
         "--split",
@@ -125,7 +125,7 @@ def _multilabel_options(group: argparse._ArgumentGroup) -> None:
     group.add_argument(
         "--multilabel",
         action="store_true",
-        help="rows have sets of labels, as in 3,7,12 5:0.3 9:1: a binary machine for each label",
+        help="rows have sets of labels, as in 3,7,12 5:0.3 9:1; trains one binary SVM per label",
     )
     add_parameter(group, "threshold", type=threshold)
     add_parameter(group, "prune", type=positive)
@@ -231,8 +231,10 @@ def _check_stochastic(args: argparse.Namespace) -> None:
 def _check_logistic(args: argparse.Namespace) -> None:
     """Refuse options that logistic regression lacks."""
     refused = {
-        "--loss": args.loss != "log_loss" and f"{args.loss} is not the loss of logistic; leave out",
-        "--solver": args.solver != "dual" and f"{args.solver} does not train logistic; leave out",
+        "--loss": args.loss != "log_loss"
+        and f"{args.loss} does not go with --formulation logistic; leave out",
+        "--solver": args.solver != "dual"
+        and f"{args.solver} does not go with --formulation logistic; leave out",
         "--stopping": args.stopping == "kkt" and "logistic stops at a gap; leave out",
         "--weights": args.weights == "sparse" and "logistic holds W dense; leave out",
         "--costs": args.costs and "logistic trains no costs of mistakes; leave out",

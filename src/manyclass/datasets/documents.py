@@ -75,7 +75,7 @@ def _zipf(
 
 
 def _labels(rng: np.random.Generator, n_examples: int, n_classes: int) -> npt.NDArray[np.int64]:
-    """Classes of Zipf sizes, in random order."""
+    """Draw labels with Zipf-distributed class sizes, in random order."""
     least = min(2, n_examples // n_classes)
     spare = n_examples - least * n_classes
     shares = 1 / np.arange(1, n_classes + 1)
@@ -209,7 +209,7 @@ def weighted_blocks(
 
 
 def idf_of(parts: Iterable[CsrArray]) -> npt.NDArray[np.float64]:
-    """Weight of each word, from the number of rows that use it."""
+    """Compute the inverse document frequency of each word."""
     n_examples, n_using = 0, np.zeros(1, np.int64)
     for X in parts:
         n_examples += X.shape[0]

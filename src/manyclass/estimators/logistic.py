@@ -179,7 +179,7 @@ class MultinomialLogisticRegression(ProbabilitiesMixin, CallbackSupportMixin, Ex
         *,
         base_scores: ArrayLike | None = None,
     ) -> Self:
-        """Train.
+        """Fit the model to the training data.
 
         Parameters
         ----------
@@ -294,7 +294,7 @@ def with_half_rows(dataset: Dataset) -> Dataset:
     """Return a data set with half a row of each class that has none.
 
     It has no features, and half the mean weight of the rows: the loss of its intercept alone.
-    Without it, an intercept that is not regularised would be minus infinity at the optimum.
+    Without it, an intercept that is not regularized would be minus infinity at the optimum.
     """
     missing = np.flatnonzero(np.bincount(dataset.labels, minlength=dataset.n_classes) == 0)
     if not len(missing):

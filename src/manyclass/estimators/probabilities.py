@@ -1,6 +1,6 @@
 """Probabilities of linear classifiers: softmax of the scores, or of scores over a temperature.
 
-Calibration by a temperature minimises the log loss of held-out rows over one number T > 0,
+Calibration by a temperature minimizes the log loss of held-out rows over one number T > 0,
 
     min_T  sum_i v_i (log sum_c exp(s_ic / T) - s_{i,y_i} / T),
 
@@ -73,7 +73,7 @@ class ProbabilitiesMixin(LinearClassifier):
 
     @available_if(_gives_probabilities)
     def predict_log_proba(self, X: RowsLike) -> Array:
-        """Logarithms of ``predict_proba``; -inf where that is 0.
+        """Return the logarithms of the class probabilities; -inf if a probability is 0.
 
         Parameters
         ----------

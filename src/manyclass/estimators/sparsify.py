@@ -134,7 +134,10 @@ class SparsifyMixin(ExactClassifier):
             self._check_rows(X), column_or_1d(y), sample_weight, keeps_dense=False
         )
         if not np.isin(found, self.classes_).all():
-            raise ValueError("y holds classes that the model does not know")
+            unknown = np.setdiff1d(y, self.classes_).tolist()[0]
+            raise ValueError(
+                f"y holds {unknown!r}, which is not a class of the model; leave out these rows"
+            )
         labels = np.searchsorted(self.classes_, found)[dataset.labels].astype(np.int32)
         dataset = replace(dataset, labels=labels, n_classes=len(self.classes_))
         return self._problem(dataset, self.classes_)
@@ -172,7 +175,7 @@ class SparsityReport:
 
 
 def primal_of(problem: Problem, coef: Coefficients, intercept: Array, n_jobs: int) -> float:
-    """P of a model in parts of the rows: no array of n x k scores, none of d x k weights.
+    """Compute the primal objective over batches of rows, without dense scores or weights.
 
     Binary models, of one score, stand for the two columns -W and W (one-vs-rest) or their halves.
 

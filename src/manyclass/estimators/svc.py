@@ -223,7 +223,7 @@ class MulticlassSVC(CalibrationMixin, SparsifyMixin, CallbackSupportMixin):
         *,
         base_scores: ArrayLike | None = None,
     ) -> Self:
-        """Train.
+        """Fit the model to the training data.
 
         Parameters
         ----------

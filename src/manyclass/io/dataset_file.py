@@ -241,7 +241,7 @@ def pack(
             try:
                 label.encode()
             except UnicodeEncodeError as error:
-                raise ValueError(f"the label {label!r} is no text of UTF-8") from error
+                raise ValueError(f"the label {label!r} is not valid UTF-8 text") from error
     else:
         raise ValueError(f"labels must be numbers or text, not {classes.dtype}")
     return shapes, about

@@ -105,7 +105,7 @@ def save_data(
             _save_batches(path, batches, CodedLabels("batches", "the labels"))
         return
     if label is not None or features is not None:
-        raise ValueError("y is given, so X is no table; leave out label= and features=")
+        raise ValueError("y is given, so X is not a table; leave out label= and features=")
     rows = checked_rows(X)
     targets = _labels_of_rows(rows, y)
     if not len(targets):

@@ -53,7 +53,7 @@ def load_svmlight(
 
     A line holds an example: ``LABEL INDEX:VALUE INDEX:VALUE ...``, in UTF-8. Behind a ``#`` comes
     a comment; blank lines and ``qid:N`` are skipped. Files that gzip, bzip2 or xz compressed are
-    recognised by their content, whatever they are called.
+    recognized by their content, whatever they are called.
 
     Parameters
     ----------

@@ -115,7 +115,7 @@ class CrossValidationMixin(LinearClassifier, BaseEstimator):
         Warns
         -----
         UserWarning
-            If the training rows of a fold lack a class, and its intercept is not regularised:
+            If the training rows of a fold lack a class, and its intercept is not regularized:
             half a row whose features are all 0 is added for it.
         """
         with input_restored(self):

@@ -396,7 +396,7 @@ class SearchResult:
 
     @property
     def seconds(self) -> Numbers:
-        """Of training and scoring, likewise."""
+        """Return the seconds of training and scoring, shape (n_folds, n_Cs)."""
         return self._filled([[entry.seconds for entry in column] for column in self.table])
 
     def certificates(self) -> NDArray[np.object_]:

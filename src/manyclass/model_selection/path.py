@@ -10,7 +10,7 @@ With P_C(W) = N(W) + C L(W), N the penalty and L the sum of weighted losses, a m
 trained at C_j bounds the optimum P*(C) at every C:
 
     P*(C) <= min_j N_j + C L_j                        an upper envelope of lines
-    P*(C) >= the chord between neighbours (C_j, D_j)   since P* is concave, D_j <= P*(C_j)
+    P*(C) >= the chord between neighbors (C_j, D_j)   since P* is concave, D_j <= P*(C_j)
     P*(C) >= max_{C_j <= C} D_j                        since P* does not fall
 
 P* is a minimum of lines in C with slopes L >= 0, for every formulation and loss here, so it is
@@ -68,7 +68,7 @@ class CPath:
     objectives : ndarray of shape (n_models,)
         P of each model at its C.
     dual_objectives : ndarray of shape (n_models,)
-        Lower bounds of the optimum there.
+        Lower bounds of the optimum at each C.
     accuracies : ndarray of shape (n_models,), or None
         On the validation set, where one was given.
     C_min, C_max, epsilon : float
@@ -96,7 +96,7 @@ class CPath:
 
     @property
     def dual_objectives(self) -> Numbers:
-        """Lower bounds of the optimum there."""
+        """Return the dual objective of each model: a lower bound of the optimum at its C."""
         return self.envelope.dual_objectives
 
     def model_at(self, C: float) -> Classifier:

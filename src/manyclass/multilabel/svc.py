@@ -156,7 +156,7 @@ class MultilabelSVC(LinearClassifier, BaseEstimator):
 
     @fit_context
     def fit(self, X: RowsLike, y: LabelSets, sample_weight: ArrayLike | None = None) -> Self:
-        """Train.
+        """Fit the model to the training data.
 
         Parameters
         ----------

@@ -101,7 +101,7 @@ def save_model(path: Source, estimator: Model) -> None:
         Or a MultilabelSVC; or scikit-learn's own Pipeline, GridSearchCV, CalibratedClassifierCV or
         ensemble with such classifiers. Fitted; of estimators with CV, a ``cv`` or ``scoring`` that
         is no number or name is not kept. What is around the classifiers is scikit-learn's, of types
-        whose contents ``load_model`` can check (no trees, neighbours or kernel machines), without
+        whose contents ``load_model`` can check (no trees, neighbors or kernel machines), without
         functions other than those of NumPy and SciPy; it needs skops (``pip install
         'manyclass[skops]'``).
 

@@ -274,7 +274,7 @@ def _number(model: Settings, name: str) -> float:
 
 @dataclass(frozen=True, slots=True)
 class ModelKind:
-    """An estimator: its class, its regularisation parameter, and the records of its history."""
+    """An estimator: its class, its regularization parameter, and the records of its history."""
 
     estimator: type[Estimator]
     penalty: str

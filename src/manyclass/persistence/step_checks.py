@@ -2,7 +2,7 @@
 
 The types that a file may hold stand here, each with what it is checked for. Most compute with
 NumPy and SciPy alone, which check shapes and indices themselves, given sparse arrays that are
-valid. Types that pass indices to compiled code without a check (trees, neighbours, kernel machines)
+valid. Types that pass indices to compiled code without a check (trees, neighbors, kernel machines)
 are not accepted.
 """
 

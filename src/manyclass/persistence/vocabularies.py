@@ -46,7 +46,7 @@ def pack_vocabularies(
         except UnicodeEncodeError as error:
             raise ValueError(
                 f"save_model cannot store the vocabulary of a {type(step).__name__}: it holds "
-                f"{error.object!r}, which is no text of UTF-8 ({error.reason})"
+                f"{error.object!r}, which is not valid UTF-8 text ({error.reason})"
             ) from error
         memo[id(step.vocabulary_)] = {}
         if step.vocabulary is not None:

@@ -9,7 +9,7 @@ copied. An intercept is a constant
 feature with index ``n_features`` and value ``bias``, implicit: X is not copied.
 
 X may be mapped from a file, and not fit into the memory. Passes read it from front to back then.
-Loops in random order visit it region after region: neighbouring rows that fit into memory together,
+Loops in random order visit it region after region: neighboring rows that fit into memory together,
 which are read in order first.
 """
 

@@ -46,7 +46,7 @@ class Certificate:
     max_violation : float
         Largest violation v_i of the optimality conditions of an example, in units of the score.
     zero_objective : float
-        P(0), the objective of W = 0 (with the best intercepts, where these are not regularised).
+        P(0), the objective of W = 0 (with the best intercepts, where these are not regularized).
     penalty, loss : float
         Upper bounds of 1/2 ||W||^2 and of the sum of C_i times the losses, rounding included: with
         all C_i multiplied by t, P is at most penalty + t * loss. Model files do not have them, and

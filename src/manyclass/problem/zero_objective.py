@@ -4,7 +4,7 @@
 
 A gap is small or large beside what there is to gain: where C is so small that P* is nearly P(0), a
 gap of a thousandth of P may be most of it. Base scores count at W = 0 as well. Where intercepts of
-logistic regression are not regularised, P(0) is that of the best intercepts (solvers/logistic).
+logistic regression are not regularized, P(0) is that of the best intercepts (solvers/logistic).
 """
 
 from __future__ import annotations

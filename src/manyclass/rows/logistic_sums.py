@@ -1,4 +1,4 @@
-"""Sums over rows of multinomial logistic regression, from which its primal is minimised.
+"""Sums over rows of multinomial logistic regression, from which its primal is minimized.
 
     min_W  P(W) = 1/2 ||W||^2 + sum_i C_i (log sum_c exp(s_ic) - s_i,y_i),   s_i = W^T x_i + b_i
 

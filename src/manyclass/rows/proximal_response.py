@@ -2,10 +2,10 @@
 
     phi_i(W) = max_{z in Z_i} [z . xi_i(W) - epsilon/2 ||z - zbar_i||^2 - r_i/2 ||z||^2]
 
-with r_i = 1 / (2 C_i) for the squared hinge, else 0. The maximiser z_i is a projection, with the
+with r_i = 1 / (2 C_i) for the squared hinge, else 0. The maximizer z_i is a projection, with the
 derivative J_i on its free z; B_i takes scores to slacks (formulas: newton/proximal_kernels.hpp):
 
-    respond     W(z), and sums of the maximised terms
+    respond     W(z), and sums of the maximized terms
     slopes      sum_i d phi_i / dt at W + t step
     hessian     sum_i (B_i^T J_i B_i) (x) x_i x_i^T, block by block
 

@@ -23,7 +23,7 @@ from manyclass.utils.types import Array
 
 
 class SmoothLossSums(Protocol):
-    """Sums of a smooth loss, from which its primal is minimised; W as the kernels have it."""
+    """Sums of a smooth loss, from which its primal is minimized; W as the kernels have it."""
 
     def count(self, sizes: NDArray[np.int64], costs: NDArray[np.float64]) -> None:
         """Count rows and numbers of X; add up C_i, of all and of each class."""

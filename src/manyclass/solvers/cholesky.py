@@ -21,7 +21,7 @@ ROUNDING = (8 * float(np.finfo(np.float64).eps), 1e-12, 1e-9, 1e-6)
 def inverse_of(H: NDArray[np.float64]) -> Solve:
     """Return the product with (I + H)^-1; H is overwritten.
 
-    Where H cannot be factorised, as it is not finite or far from semi-definite, that of its
+    Where H cannot be factorized, as it is not finite or far from semi-definite, that of its
     diagonal.
     """
     curvature = H.diagonal().copy()

@@ -2,8 +2,8 @@
 
     min_W  1/2 ||W||^2 + sum_i max_{z in Z_i} [z . xi_i(W) - eps/2 ||z - zbar_i||^2]
 
-Given: zbar, the feasible dual variables that descent has reached. A round minimises this by
-semismooth Newton steps, moves zbar to the maximising z (the proximal point of D) as far as D rises,
+Given: zbar, the feasible dual variables that descent has reached. A round minimizes this by
+semismooth Newton steps, moves zbar to the maximizing z (the proximal point of D) as far as D rises,
 and lowers eps. Returned: zbar, feasible and with D never lower, and W, which is not W(zbar) here:
 its P is what counts. The formulas are in proximal_kernels.hpp, the rounds in
 proximal_newton.hpp.
@@ -88,7 +88,7 @@ class Rounds(Protocol):
         """Compute W(zbar) and the scores, or begin at the z of the engine, and at its W."""
 
     def round(self, epsilon: float, budget: int) -> NewtonRound:
-        """Minimise, and move zbar, within so many scores."""
+        """Minimize, and move zbar, within so many scores."""
 
     def read_weights(self, out: _core.Weights) -> None:
         """Copy W."""
@@ -153,7 +153,7 @@ class NewtonPhase:
         self.gap, self.rate = gap, rate
 
     def round(self) -> NewtonRound:
-        """Minimise, move the dual variables, lower eps."""
+        """Minimize, move the dual variables, lower eps."""
         if self.rounds and self.rounds % REBUILD_EVERY == 0:
             self.core.rebuild(anew=False)
         found = self.core.round(self.epsilon, ROUND_PASSES * self.scores)

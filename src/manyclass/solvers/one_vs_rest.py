@@ -37,7 +37,7 @@ R = TypeVar("R")
 
 @dataclass(slots=True, eq=False)
 class Group:
-    """Some neighbouring classes, and their training."""
+    """Some neighboring classes, and their training."""
 
     classes: slice
     solver: SequentialDual

@@ -1,6 +1,6 @@
 """Stochastic sub-gradient steps for multi-class hinge, logistic and perceptron losses (MCID).
 
-Minimises, for examples x_i with classes y_i and weights v_i,
+Minimizes, for examples x_i with classes y_i and weights v_i,
 
     f(W) = alpha/2 ||W||_F^2 + sum_i v_i l(W; x_i, y_i) / sum_i v_i
 

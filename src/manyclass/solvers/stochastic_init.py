@@ -1,6 +1,6 @@
 """Initial z of Crammer-Singer from one epoch of stochastic steps.
 
-They minimise the same objective (sgd.py: the hinge, with v_i = C_i and
+They minimize the same objective (sgd.py: the hinge, with v_i = C_i and
 alpha = 1 / sum_i C_i, a row a step, every row once). With m_i the class that was moved against
 row i, if any was,
 

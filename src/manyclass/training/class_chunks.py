@@ -297,7 +297,7 @@ def solve_in_chunks(
 
 
 def _parts(problem: Problem, size: int, start: Start | None) -> Iterator[slice]:
-    """Yield neighbouring classes that have had as many epochs, in whatever parts that was."""
+    """Yield neighboring classes that have had as many epochs, in whatever parts that was."""
     k = problem.dataset.n_classes
     epochs = np.zeros(k) if start is None else start.epochs_of_classes()
     changes = (np.flatnonzero(np.diff(epochs)) + 1).tolist()

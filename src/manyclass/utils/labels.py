@@ -196,7 +196,7 @@ def labels_of_text(words: Sequence[str]) -> Array:
     ------
     LabelError
         If one is empty, begins with a byte order mark, stands for a missing number, or is a number
-        that 64 bits and floats do not hold apart from its neighbours.
+        that 64 bits and floats do not hold apart from its neighbors.
 
     Examples
     --------

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 NAMES_SHOWN = 8
 # As scoring; scikit-learn's "top_k_accuracy" has k = 2.
 TOP_K = re.compile(r"top_([1-9]\d*)_accuracy")
-_L2 = "weights are always regularised by 1/2 ||W||^2; leave it out"
+_L2 = "weights are always regularized by 1/2 ||W||^2; leave it out"
 # Of LinearSVC, LogisticRegression, SGDClassifier and SVC.
 COMMON: Mapping[str, str] = {
     "penalty": _L2,

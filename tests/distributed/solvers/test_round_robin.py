@@ -14,7 +14,7 @@ from manyclass.distributed.solvers.round_robin import (
     Move,
     Schedule,
     balanced_blocks,
-    one_factorisation,
+    one_factorization,
     work_of_classes,
 )
 
@@ -23,7 +23,7 @@ numbers = st.integers(1, 25)
 
 @given(numbers)
 def test_every_pair_meets_once_and_no_block_is_in_two_places(n_blocks):
-    rounds = one_factorisation(n_blocks)
+    rounds = one_factorization(n_blocks)
     met = []
     for pairs in rounds:
         present = [block for pair in pairs for block in pair]
@@ -37,7 +37,7 @@ def test_every_pair_meets_once_and_no_block_is_in_two_places(n_blocks):
 def test_each_rank_keeps_a_block_between_rounds(n_blocks, idle):
     n_ranks = (n_blocks + 1) // 2 + idle
     schedule = Schedule.from_counts(n_blocks, n_ranks)
-    for at, pairs in enumerate(one_factorisation(n_blocks)):
+    for at, pairs in enumerate(one_factorization(n_blocks)):
         assert sorted(p for p in schedule.rounds[at] if p) == sorted(pairs)
         assert len(schedule.rounds[at]) == n_ranks
     for before in range(len(schedule.rounds) - 1):

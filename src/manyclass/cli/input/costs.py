@@ -79,7 +79,9 @@ def take_offsets(model: HasClassOffset, args: argparse.Namespace, y: Array) -> N
         return
     if LOGIT_ADJUSTMENT in given:
         if len(given) > 1:
-            raise UsageError(f"argument --class-offset: {LOGIT_ADJUSTMENT} goes with no other")
+            raise UsageError(
+                f"argument --class-offset: {LOGIT_ADJUSTMENT} cannot be combined with LABEL=O"
+            )
         model.class_offset = LOGIT_ADJUSTMENT
         return
     find, offsets = label_finder(y), {}
@@ -225,7 +227,7 @@ def _cost(path: str, line: int, text: str) -> float:
     try:
         cost = float(text)
     except ValueError:
-        raise _wrong(path, line, f"{text!r} is no number") from None
+        raise _wrong(path, line, f"{text!r} is not a number") from None
     if not 0 <= cost < float("inf"):
         raise _wrong(path, line, f"costs are finite and at least 0, not {text}")
     return cost

@@ -79,7 +79,7 @@ def is_table(args: argparse.Namespace) -> bool:
         return False
     if looks_like_data(args.data) or not Path(args.data).is_file():
         if named and Path(args.data).exists():
-            raise UsageError(f"argument {flags[0]}: {args.data} is no table; leave it out")
+            raise UsageError(f"argument {flags[0]}: {args.data} is not a table; leave it out")
         return False
     given = [flag for name, flag in OF_TEXT.items() if getattr(args, name, None)]
     if given:

@@ -177,7 +177,10 @@ class DaskParts:
             except (CancelledError, OSError):  # OSError: no answer from a worker
                 self.client.cancel(self.asked, force=True)
                 self._recover()
-        raise RuntimeError(f"workers were lost {MOST_LOSSES} times while they computed one sum")
+        raise RuntimeError(
+            f"workers were lost {MOST_LOSSES} times while they computed one sum; "
+            "they may lack memory: use smaller chunks or more workers"
+        )
 
     def _results(self, futures: list[Future]) -> Answers:
         """Wait for tasks.
@@ -218,7 +221,8 @@ class DaskParts:
                 sent.future = None
             return
         raise RuntimeError(
-            "parts are lost that Dask cannot load again, as scattered data are; make X of files"
+            "a worker died, and its chunks cannot be loaded again, because they were scattered; "
+            "make X from files (dask.array.from_zarr, dask.dataframe.read_parquet)"
         ) from cause
 
     def _sum_at(

@@ -93,7 +93,7 @@ class SparkParts:
     def total(
         self, question: str, plan: object, like: Sequence[ArraySpec], given: Sequence[object]
     ) -> list[Array]:
-        """Add the sums of neighbouring parts on executors, if there are many, then here."""
+        """Add the sums of neighboring parts on executors, if there are many, then here."""
         told: list[Any] = [plan, *given]
         there = [any(one is sent for sent in self.sent) for one in told]
 
@@ -187,7 +187,9 @@ def matrix_of(column: pa.Array) -> Rows:
         return _matrix_of_vectors(column)
     lengths = np.diff(column.offsets.to_numpy())
     if len(lengths) and lengths.min() != lengths.max():
-        raise ValueError(f"rows have {lengths.min()} to {lengths.max()} features")
+        raise ValueError(
+            f"vectors have {lengths.min()} to {lengths.max()} elements; give all rows one length"
+        )
     return np.asarray(column.flatten().to_numpy(zero_copy_only=False)).reshape(len(lengths), -1)
 
 
@@ -198,7 +200,9 @@ def _matrix_of_vectors(column: pa.Array) -> Rows:
     counts = values.value_lengths().to_numpy(zero_copy_only=False)
     lengths = np.where(is_dense, counts, sizes.fill_null(0).to_numpy(zero_copy_only=False))
     if lengths.min() != lengths.max():
-        raise ValueError(f"rows have {lengths.min()} to {lengths.max()} features")
+        raise ValueError(
+            f"vectors have {lengths.min()} to {lengths.max()} elements; give all rows one length"
+        )
     numbers = values.flatten().to_numpy(zero_copy_only=False)
     if is_dense.all():
         return np.asarray(numbers).reshape(len(counts), -1)

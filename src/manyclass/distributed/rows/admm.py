@@ -77,7 +77,7 @@ UNIT = float(np.finfo(np.float64).eps)
 RELAXATION = 1.8  # alpha
 POWER, MANY = 0.3, 32.0  # p, and the parts for which m_j has no factor; measured on news20
 MOST_SCALE, HUGE = 8, 1e60  # of |log2 sqrt(m_j)|; of the sums of x_ij^2: float32 does not overflow
-TOTAL_RHO = 8.0  # R rho at first: the parts' terms beside the regulariser
+TOTAL_RHO = 8.0  # R rho at first: the parts' terms beside the regularizer
 # rho is doubled where SHORT rounds leave more than SLOW of the gap, while rho times what V moves in
 # all parts is below MOST times ||What_r - V|| of all parts.
 SHORT, SLOW, MOST = 5, 0.8, 3.0

@@ -210,6 +210,6 @@ def gather_duals(communicator: Communicator, mine: CooDuals) -> CooDuals:
 
 
 def shares(n_classes: int, n_ranks: int) -> list[slice]:
-    """Return the classes of each rank: neighbours, as many on each, up to one."""
+    """Return the classes of each rank: neighbors, as many on each, up to one."""
     ends = np.linspace(0, n_classes, n_ranks + 1).round().astype(int).tolist()
     return [slice(first, last) for first, last in itertools.pairwise(ends)]

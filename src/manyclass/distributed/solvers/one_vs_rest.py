@@ -82,7 +82,7 @@ class DistributedOneVsRest(DistributedSolver):
 
     @aborts_all_ranks
     def epoch(self, rule: StoppingRule) -> EpochRecord:
-        """One epoch of the classes of every rank."""
+        """Run one epoch on every rank, each with its own classes."""
         here = PassTotals()
         if self._here is not None:
             record = self._here.epoch(rule)

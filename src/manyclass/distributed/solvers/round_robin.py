@@ -2,7 +2,7 @@
 
 Classes are put into class blocks; in a round every rank holds two of them. Over an epoch every pair
 of class blocks meets once. Source: Alber et al. 2017, algorithm 5 (the
-circle method for a 1-factorisation of the complete graph).
+circle method for a 1-factorization of the complete graph).
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ Round: TypeAlias = tuple[tuple[int, ...], ...]  # for each rank, the class block
 BLOCKS_PER_RANK = 2
 
 
-def one_factorisation(n_blocks: int) -> list[list[tuple[int, ...]]]:
+def one_factorization(n_blocks: int) -> list[list[tuple[int, ...]]]:
     """Pair all with all: rounds of pairs without a class block in common.
 
     Parameters
@@ -34,10 +34,10 @@ def one_factorisation(n_blocks: int) -> list[list[tuple[int, ...]]]:
 
     Examples
     --------
-    >>> from manyclass.distributed.solvers.round_robin import one_factorisation
-    >>> one_factorisation(4)
+    >>> from manyclass.distributed.solvers.round_robin import one_factorization
+    >>> one_factorization(4)
     [[(0, 3), (1, 2)], [(1, 3), (2, 0)], [(2, 3), (0, 1)]]
-    >>> one_factorisation(3)
+    >>> one_factorization(3)
     [[(0,), (1, 2)], [(1,), (2, 0)], [(2,), (0, 1)]]
     """
     last = n_blocks - 1 + n_blocks % 2  # of an even number; a dummy if n_blocks is odd
@@ -120,7 +120,7 @@ class Schedule:
     @classmethod
     def from_counts(cls, n_blocks: int, n_ranks: int) -> Schedule:
         """Place the pairs of every round; there must be n_blocks / 2 ranks or more."""
-        factors = one_factorisation(n_blocks)
+        factors = one_factorization(n_blocks)
         if len(factors[0]) > n_ranks:
             raise ValueError(f"{n_blocks} class blocks are too many for {n_ranks} ranks")
         idle: Round = ((),) * (n_ranks - len(factors[0]))

@@ -32,7 +32,7 @@ class StochasticClassifier(
 ):
     """Multi-class SVM, logistic regression or perceptron, trained by stochastic steps.
 
-    Minimises, for examples x_i with classes y_i and weights v_i, over W = (w_1, ..., w_k),
+    Minimizes, for examples x_i with classes y_i and weights v_i, over W = (w_1, ..., w_k),
 
         f(W) = alpha/2 ||W||_F^2 + sum_i v_i l(W; x_i, y_i) / sum_i v_i
 
@@ -186,7 +186,7 @@ class StochasticClassifier(
     @with_callbacks
     @fit_context
     def fit(self, X: RowsLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
-        """Train.
+        """Fit the model to the training data.
 
         Parameters
         ----------

@@ -175,7 +175,10 @@ class StochasticModel(LinearClassifier):
             known = two_at_least(unique_labels(exact_labels(classes, "classes")))
             if before is None or np.array_equal(known, before):
                 return known
-            raise ValueError(f"classes={classes!r} are not those of before, {before}")
+            raise ValueError(
+                f"classes differ from the first call of partial_fit: {classes!r} instead of "
+                f"{before}; pass the same classes, or none"
+            )
         if before is None:
             raise ValueError("classes must be passed on the first call to partial_fit.")
         return before

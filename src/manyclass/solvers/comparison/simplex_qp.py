@@ -23,7 +23,7 @@ DIGIT = 4 * float(np.finfo(np.float64).eps)  # of the objective: what rounding h
 def solve_simplex_qp(
     gram: Vector, b: Vector, start: Vector, tol: float, ridge: float = 1e-13
 ) -> Vector:
-    """Maximise b . x - x^T G x / 2 over x >= 0, sum x <= 1.
+    """Maximize b . x - x^T G x / 2 over x >= 0, sum x <= 1.
 
     Parameters
     ----------
@@ -54,12 +54,12 @@ def solve_simplex_qp(
     kept = np.append(np.flatnonzero(curved), best)
     x[best] = x[linear].sum()
     solution = np.zeros(size + 1)
-    solution[kept] = _maximised(G[np.ix_(kept, kept)], c[kept], x[kept] / x[kept].sum(), tol)
+    solution[kept] = _maximized(G[np.ix_(kept, kept)], c[kept], x[kept] / x[kept].sum(), tol)
     return solution[:size]
 
 
-def _maximised(G: Vector, c: Vector, x: Vector, tol: float) -> Vector:
-    """Maximise c . x - x^T G x / 2 over the simplex, from a point of it."""
+def _maximized(G: Vector, c: Vector, x: Vector, tol: float) -> Vector:
+    """Maximize c . x - x^T G x / 2 over the simplex, from a point of it."""
     value = _objective(G, c, x)
     for _ in range(STEPS_PER_CUT * len(c)):
         gradient = c - G @ x
@@ -81,7 +81,7 @@ def _objective(G: Vector, c: Vector, x: Vector) -> float:
 
 
 def _on_support(G: Vector, c: Vector, x: Vector, support: NDArray[np.intp]) -> Vector:
-    """Maximise over the coordinates of the support, which shrinks where a bound is reached."""
+    """Maximize over the coordinates of the support, which shrinks where a bound is reached."""
     while len(support):
         target = _stationary(G, c, support)
         moving = x[support]

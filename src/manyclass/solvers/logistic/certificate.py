@@ -2,7 +2,7 @@
 
 The dual variables are u = exp(v), or, without v, the softmax u = p of the scores at W itself. For
 these, every term of P - D but 1/2 ||W - W(p)||^2 is 0, and W - W(p) is the gradient of P: then the
-gap is half its squared norm. Where intercepts are not regularised, u is first moved to where
+gap is half its squared norm. Where intercepts are not regularized, u is first moved to where
 sum_i C_i (e_{y_i} - u_i) = 0: every class with too much gives up the same share of its u in every
 example, and what an example's classes give up is distributed among those with too little.
 """
@@ -42,7 +42,7 @@ def class_shift(class_costs: NDArray[np.float64], left: NDArray[np.float64]) -> 
 def certify(engine: LogisticEngine) -> Certificate:
     """Return the certificate of the W that the engine returns.
 
-    Where there is a v and all intercepts are regularised, W becomes W(u) first.
+    Where there is a v and all intercepts are regularized, W becomes W(u) first.
     """
     if engine.log_u is None:
         return certify_weights(engine, engine.weights())

@@ -75,7 +75,7 @@ class PrimalEngine:
     class_costs : ndarray of shape (k,)
         sum_i C_i e_{y_i}
     is_free : bool
-        Whether there are intercepts that are not regularised.
+        Whether there are intercepts that are not regularized.
     W : ndarray
 
     Raises
@@ -155,8 +155,8 @@ class PrimalEngine:
         d, k = self.problem.dataset.n_features, self.problem.dataset.n_classes
         return W[:k, d] if self.class_major else W[d, :k]
 
-    def regularised(self, W: Array) -> Array:
-        """Return W, with zeros for intercepts that are not regularised."""
+    def regularized(self, W: Array) -> Array:
+        """Return W, with zeros for intercepts that are not regularized."""
         if not self.is_free:
             return W
         part = W.copy()
@@ -166,7 +166,7 @@ class PrimalEngine:
     def weights(self) -> Array:
         """Return W, a copy of shape (d + 1, k).
 
-        A constant that is added to intercepts that are not regularised changes nothing: their mean
+        A constant that is added to intercepts that are not regularized changes nothing: their mean
         becomes 0.
         """
         W = self.matrix(self.W).copy(order="F")
@@ -184,9 +184,9 @@ class PrimalEngine:
         """Return P at some W, and its gradient."""
         gradient, loss = self.new_weights(), np.zeros(1)
         self.parts.add(SmoothLossSums.gradient, (W, self.class_major), (gradient, loss))
-        regularised = self.regularised(W)
-        gradient += regularised
-        return self.broadcast_number(float(loss[0]) + 0.5 * dot(regularised, regularised)), gradient
+        regularized = self.regularized(W)
+        gradient += regularized
+        return self.broadcast_number(float(loss[0]) + 0.5 * dot(regularized, regularized)), gradient
 
     def broadcast_number(self, number: float) -> float:
         """Return a number as the first process has it, so that all make the same decisions."""
@@ -282,7 +282,7 @@ class LogisticEngine(PrimalEngine):
             self.log_u[:, : self.problem.dataset.n_classes] = start.log_u
 
     def visit(self, seed: int) -> _core.SweepResult:
-        """Visit every example in turn; intercepts that are not regularised follow."""
+        """Visit every example in turn; intercepts that are not regularized follow."""
         assert self.log_u is not None
         data = self.problem.dataset
         bias = self.bias(self.W)

@@ -1,12 +1,12 @@
 """Multinomial logistic regression: descent in the dual, then Newton's method in the primal.
 
-Problem, dual and gap: logistic/kernels.hpp. Each epoch of descent maximises D over the u of every
+Problem, dual and gap: logistic/kernels.hpp. Each epoch of descent maximizes D over the u of every
 example in turn (logistic/visits.hpp). Its gap falls linearly; where that would take too many
 epochs, training continues in the primal (newton.py), and begins there without room for
 v = log u, an n x k array.
 
-Intercepts that are not regularised are multipliers of sum_i C_i (e_{y_i} - u_i) = 0: visits treat
-them as regularised towards their value at the epoch's beginning, and after an epoch they move by
+Intercepts that are not regularized are multipliers of sum_i C_i (e_{y_i} - u_i) = 0: visits treat
+them as regularized towards their value at the epoch's beginning, and after an epoch they move by
 what is left of that sum (proximal method of multipliers; Rockafellar 1976).
 """
 
@@ -22,7 +22,7 @@ from manyclass.problem.solution import Certificate, Start, Weights
 from manyclass.solvers.logistic.certificate import certify
 from manyclass.solvers.logistic.engine import LogisticEngine, PrimalEngine, dot, duals_fit
 from manyclass.solvers.logistic.newton import NewtonLogistic, found_of
-from manyclass.solvers.logistic.preconditioners import is_factorised, is_sampled
+from manyclass.solvers.logistic.preconditioners import is_factorized, is_sampled
 from manyclass.solvers.stopping import StoppingRule
 
 # Newton's method begins when descent seems to need more epochs than this, seen after a few. A step
@@ -30,7 +30,7 @@ from manyclass.solvers.stopping import StoppingRule
 # covtype100k; news20 and sector at C = 100).
 MOST_EPOCHS, MOST_BESIDE_DIAGONAL, SEEN = 120, 1000, 4
 # ... or when its estimates have met the rule so often, and certificates have not: then intercepts
-# that are not regularised lag behind.
+# that are not regularized lag behind.
 MOST_CERTIFICATES = 2
 
 
@@ -104,7 +104,7 @@ class MultinomialLogistic(NewtonLogistic):
 
     def _descend(self) -> tuple[int, int]:
         found = self.engine.visit(int(self.rng.integers(2**63)))
-        W = self.engine.regularised(self.engine.W)
+        W = self.engine.regularized(self.engine.W)
         self._primal, self._gap = found.loss + 0.5 * dot(W, W), found.gap
         self._gaps.append(self._gap)
         return 1, int(found.evaluations)
@@ -119,7 +119,7 @@ class MultinomialLogistic(NewtonLogistic):
         if len(gaps) < SEEN or not self._primal > 0 or not min(gaps) > 0:
             return False
         left = max(0.0, rule.distance(found_of(gaps[-1]), self.scale))
-        is_good = is_factorised(self.engine) or is_sampled(self.engine)
+        is_good = is_factorized(self.engine) or is_sampled(self.engine)
         most = MOST_EPOCHS if is_good else MOST_BESIDE_DIAGONAL
         return left > most * max(rate_of(gaps), 0.0)
 

@@ -6,8 +6,8 @@
 
 A step solves H V = -grad P inexactly, preconditioned (preconditioners.py), and halves V until P
 falls enough (Nocedal, Wright 2006, algorithm 7.1), to tenths after SHORT halvings. P is strongly
-convex in the regularised weights, so half the squared norm of the gradient bounds the gap
-(certificate.py). An intercept that is not regularised adds to it, for its excess
+convex in the regularized weights, so half the squared norm of the gradient bounds the gap
+(certificate.py). An intercept that is not regularized adds to it, for its excess
 e_c = sum_i C_i p_ic - N_c with N_c the class's costs, about e_c^2 max(1, 1 / N_c): what it costs to
 make u feasible.
 """

@@ -29,10 +29,10 @@ from manyclass.solvers.cholesky import Solve, inverse_of
 from manyclass.solvers.logistic.engine import PrimalEngine
 from manyclass.utils.types import Array
 
-# G and A are factorised up to so many features and classes, where there are as many rows; G is of
+# G and A are factorized up to so many features and classes, where there are as many rows; G is of
 # so many rows for each feature.
-MOST_FACTORISED, ROWS_FOR_EACH = 1024, 16
-# H of a sample is factorised up to so many numbers of W, from so many rows for each of them, where
+MOST_FACTORIZED, ROWS_FOR_EACH = 1024, 16
+# H of a sample is factorized up to so many numbers of W, from so many rows for each of them, where
 # that costs no more than so many products with H: its multiply-adds are those of matrix products,
 # several times as fast as those of rows by themselves.
 MOST_SAMPLED, ROWS_FOR_EACH_NUMBER, WORTH_PRODUCTS = 2500, 8, 40
@@ -119,7 +119,7 @@ class SampledHessian:
         self._solve: Solve | None = None
 
     def update(self, engine: PrimalEngine) -> None:
-        """Factorise at the engine's W."""
+        """Factorize at the engine's W."""
         self._solve = inverse_of(
             self._sample.total(engine, SmoothLossSums.hessian, numbers_of(engine))
         )
@@ -151,11 +151,11 @@ def preconditioner_for(engine: PrimalEngine) -> Preconditioner:
     """Return the preconditioner that serves a problem best for its price."""
     if is_sampled(engine):
         return SampledHessian(engine)
-    return Kronecker(engine) if is_factorised(engine) else Diagonal(engine)
+    return Kronecker(engine) if is_factorized(engine) else Diagonal(engine)
 
 
 def is_sampled(engine: PrimalEngine) -> bool:
-    """Whether H of a sample is small enough to be factorised at every step."""
+    """Whether H of a sample is small enough to be factorized at every step."""
     n, numbers = engine.n_examples, numbers_of(engine)
     n_rows = min(n, ROWS_FOR_EACH_NUMBER * numbers)
     work = numbers**2 * (n_rows + numbers / 3)
@@ -164,11 +164,11 @@ def is_sampled(engine: PrimalEngine) -> bool:
     return numbers <= MOST_SAMPLED and work <= WORTH_PRODUCTS * faster * product
 
 
-def is_factorised(engine: PrimalEngine) -> bool:
-    """Whether G is factorised, not replaced by its diagonal."""
+def is_factorized(engine: PrimalEngine) -> bool:
+    """Whether G is factorized, not replaced by its diagonal."""
     data = engine.problem.dataset
-    few = data.n_features < min(MOST_FACTORISED, engine.n_examples)
-    return few and data.n_classes <= MOST_FACTORISED
+    few = data.n_features < min(MOST_FACTORIZED, engine.n_examples)
+    return few and data.n_classes <= MOST_FACTORIZED
 
 
 def numbers_of(engine: PrimalEngine) -> int:

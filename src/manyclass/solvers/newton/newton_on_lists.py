@@ -24,7 +24,7 @@ from manyclass.solvers.newton.proximal_newton import MOST_STEPS, ProximalNewton,
 from manyclass.utils.machine import available_memory
 
 ARRAYS, SHARE = 6, 0.25  # n x k arrays in float64, and the share of the memory that they may take
-MOST_NUMBERS = 1024  # of W: the Hessian of more takes seconds to factorise
+MOST_NUMBERS = 1024  # of W: the Hessian of more takes seconds to factorize
 # Newton steps until the end, roughly, and passes over the examples that a product of so many
 # numbers of W with the Hessian's blocks takes.
 STEPS, PASSES_OF_STEP = 40, 1 / 8

@@ -3,7 +3,7 @@
     min_W  1/2 ||W||^2 + sum_i phi_i(W)      (rows/proximal_response.py, around zbar, with epsilon)
 
 is once differentiable, with gradient W - W(z) and piecewise constant Hessian, which is summed over
-all rows and factorised: a step is one sum of the Hessian, one of the gradient, and, where the whole
+all rows and factorized: a step is one sum of the Hessian, one of the gradient, and, where the whole
 step is too long or too short, one or two of slopes at several lengths (secants in a bracket). For
 the squared hinge epsilon is 0: then this is P itself, and 1/2 ||W - W(z)||^2 its gap. For the
 hinge, after some steps zbar moves towards z, the proximal point of D, as far as D rises, and
@@ -30,7 +30,7 @@ from manyclass.solvers.cholesky import inverse_of
 from manyclass.solvers.weights.dense import subtract_means
 from manyclass.utils.machine import one_blas_thread
 
-# The Hessian is factorised up to so many numbers of W, or, where classes are independent, of each
+# The Hessian is factorized up to so many numbers of W, or, where classes are independent, of each
 # class, with so many numbers in all.
 MOST_NUMBERS, MOST_OF_ALL_CLASSES = 2560, 1 << 22
 MOST_STEPS = 10  # of a round with epsilon > 0
@@ -230,7 +230,7 @@ def first_epsilon(problem: Problem, parts: Parts, gap: float) -> float:
 
 
 def is_small(problem: Problem) -> bool:
-    """Whether the Hessian is small enough to be summed and factorised at every step.
+    """Whether the Hessian is small enough to be summed and factorized at every step.
 
     Losses with factors (slack rescaling) are left to consensus.
     """
