@@ -67,7 +67,7 @@ demo: $(VENV)/built
 	$(BIN)/manyclass demo
 
 test: $(VENV)/with-test
-	$(BIN)/python -m pytest -n $(TEST_JOBS) --dist worksteal -m "not slow"
+	$(BIN)/python -m pytest -n $(TEST_JOBS) --dist worksteal -m "not slow" --durations 10
 	bash tests/sanitize.sh $(BIN)/python quick
 
 # What `make test` leaves out. Tests that need the packages of docs, Ray or PySpark are marked slow.

@@ -280,7 +280,7 @@ def test_gaps_and_labels_that_cannot_be_kept(tmp_path):
     with pytest.raises(ValueError, match="'y' is missing"):
         save_data(tmp_path / "out", pa.table({"a": [1.0, 2.0], "y": names}), label="y")
     save_data(tmp_path / "out", np.eye(2), ["a", "b"])
-    with pytest.raises(ValueError, match="no text of UTF-8"):
+    with pytest.raises(ValueError, match="not valid UTF-8 text"):
         save_data(tmp_path / "out", np.eye(2), ["\ud800", "b"])
     assert load_data(tmp_path / "out")[1].tolist() == ["a", "b"]
     big = np.array([3, 2**53 + 1])

@@ -45,7 +45,7 @@ def certify(engine: LogisticEngine) -> Certificate:
     Where there is a v and all intercepts are regularized, W becomes W(u) first.
     """
     if engine.log_u is None:
-        return certify_weights(engine, engine.weights())
+        return certify_weights(engine, engine.weights("K"))
     shift = NO_SHIFT
     if engine.is_free:
         left = np.zeros(engine.problem.dataset.n_classes)
@@ -56,7 +56,7 @@ def certify(engine: LogisticEngine) -> Certificate:
         engine.dual_sums(shift, sums, NONE)
     else:
         sums = engine.rebuild(keeps_bias=False)
-    wide = as_returned(engine, engine.weights())
+    wide = as_returned(engine, engine.weights("K"))
     found = engine.inspect_duals(wide, shift)
     return _from(engine, wide, sums, found)
 

@@ -11,8 +11,10 @@ formulas: logistic/kernels.hpp.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 import numpy as np
 import scipy.special
@@ -155,21 +157,26 @@ class PrimalEngine:
         d, k = self.problem.dataset.n_features, self.problem.dataset.n_classes
         return W[:k, d] if self.class_major else W[d, :k]
 
-    def regularized(self, W: Array) -> Array:
-        """Return W, with zeros for intercepts that are not regularized."""
+    @contextmanager
+    def regularized(self, W: Array) -> Iterator[Array]:
+        """Give W, with zeros in the place of free intercepts meanwhile."""
         if not self.is_free:
-            return W
-        part = W.copy()
-        self.bias(part)[:] = 0
-        return part
+            yield W
+            return
+        kept = self.bias(W).copy()
+        try:
+            self.bias(W)[:] = 0
+            yield W
+        finally:
+            self.bias(W)[:] = kept
 
-    def weights(self) -> Array:
-        """Return W, a copy of shape (d + 1, k).
+    def weights(self, order: Literal["F", "K"] = "F") -> Array:
+        """Return W, a copy of shape (d + 1, k): by class, or ("K", quicker) as it is laid out.
 
         A constant that is added to intercepts that are not regularized changes nothing: their mean
         becomes 0.
         """
-        W = self.matrix(self.W).copy(order="F")
+        W = self.matrix(self.W).copy(order=order)
         if self.is_free:
             W[-1] -= W[-1].mean()
         return W
@@ -184,9 +191,10 @@ class PrimalEngine:
         """Return P at some W, and its gradient."""
         gradient, loss = self.new_weights(), np.zeros(1)
         self.parts.add(SmoothLossSums.gradient, (W, self.class_major), (gradient, loss))
-        regularized = self.regularized(W)
-        gradient += regularized
-        return self.broadcast_number(float(loss[0]) + 0.5 * dot(regularized, regularized)), gradient
+        with self.regularized(W):
+            gradient += W
+            penalty = 0.5 * dot(W, W)
+        return self.broadcast_number(float(loss[0]) + penalty), gradient
 
     def broadcast_number(self, number: float) -> float:
         """Return a number as the first process has it, so that all make the same decisions."""

@@ -104,8 +104,8 @@ class MultinomialLogistic(NewtonLogistic):
 
     def _descend(self) -> tuple[int, int]:
         found = self.engine.visit(int(self.rng.integers(2**63)))
-        W = self.engine.regularized(self.engine.W)
-        self._primal, self._gap = found.loss + 0.5 * dot(W, W), found.gap
+        with self.engine.regularized(self.engine.W) as W:
+            self._primal, self._gap = found.loss + 0.5 * dot(W, W), found.gap
         self._gaps.append(self._gap)
         return 1, int(found.evaluations)
 

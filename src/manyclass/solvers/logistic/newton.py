@@ -233,7 +233,7 @@ class NewtonLogistic:
 
     def proof(self) -> Certificate:
         """Compute the certificate of W."""
-        return certify_weights(self.engine, self.engine.weights())
+        return certify_weights(self.engine, self.engine.weights("K"))
 
     def weights(self) -> Weights:
         """Return W, a copy of shape (d + 1, k); the mean of free intercepts is 0."""
