@@ -208,8 +208,8 @@ def _epochs(
             best = min(best, certificate.gap)
         is_rounding = progress.record.violation < ROUNDING * digit
         near = np.inf if is_rounding else NEAR * progress.record.primal_estimate
-        slows = lags or is_slowed(run.gaps, near)
-        if stop or (leaves_early and slows) or has_stalled(run.duals, run.gaps, digit):
+        slows = leaves_early and (lags or is_slowed(run.gaps, near))
+        if stop or slows or has_stalled(run.duals, run.gaps, digit):
             status = Status.STOPPED if stop else Status.STALLED
             break
     certificate = run.certify()
