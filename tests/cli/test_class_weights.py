@@ -57,7 +57,7 @@ def test_a_bias_that_overflows(run, tiny):
         (["--class-weight", "a=-1"], "argument --class-weight: must be balanced, or LABEL=W"),
         (
             ["--class-weight", "balanced", "--class-weight", "a=1"],
-            "argument --class-weight: balanced goes with no other",
+            "argument --class-weight: balanced cannot be combined",
         ),
         (
             ["--class-weight", "a=2", "--class-weight", "a=1"],

@@ -70,13 +70,13 @@ def test_train_with_a_choice(run, here):
         (["--path", "--C-range", "2", "1"], "argument --C-range: MIN must be less than MAX"),
         (["--folds", "1"], "argument --folds: must be at least 2"),
         (["--scoring", "log_loss"], "argument --scoring: log_loss goes with"),
-        (["--formulation", "logistic", "--loss", "hinge"], "argument --loss: hinge is not"),
+        (["--formulation", "logistic", "--loss", "hinge"], "argument --loss: hinge does not go"),
         (["--formulation", "logistic", "--weights", "sparse"], "argument --weights: logistic"),
         (["--loss", "squared_hinge"], "argument --loss: crammer_singer takes"),
         (["--regularize-intercept"], "argument --regularize-intercept: goes with"),
         (["--plot", "plot.txt"], "argument --plot: plot.txt must end with"),
         (["--plot", "nowhere/plot.png"], "cannot write nowhere/plot.png"),
-        (["--folds", "1000"], "argument --folds: 1000 are more than a class has rows"),
+        (["--folds", "1000"], "argument --folds: must be at most"),
     ],
 )
 def test_refusals(run, data, here, options, message):

@@ -41,8 +41,11 @@ def test_intercepts_may_be_regularized(run, data, tmp_path):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (["--loss", "hinge"], "argument --loss: hinge is not the loss of logistic"),
-        (["--solver", "cutting_plane"], "argument --solver: cutting_plane does not train logistic"),
+        (["--loss", "hinge"], "argument --loss: hinge does not go with --formulation logistic"),
+        (
+            ["--solver", "cutting_plane"],
+            "argument --solver: cutting_plane does not go with --formulation logistic",
+        ),
         (["--stopping", "kkt"], "argument --stopping: logistic stops at a gap"),
         (["--weights", "sparse"], "argument --weights: logistic holds W dense"),
         (["--solver", "stochastic"], "argument --formulation: goes with --solver dual"),

@@ -68,7 +68,7 @@ def pieces(
     for magic, opener in _OPENERS.items():
         if start.startswith(magic):
             with opener(file) as stream:
-                _refuse_foreign(stream.peek(LONGEST)[:LONGEST])  # type: ignore[union-attr]  # they have it
+                _refuse_foreign(_start_of(stream))
                 share = partial(_share, file, size) if size else _unknown_share
                 yield from _stream_pieces(stream, n_bytes, share)
             return
@@ -178,11 +178,20 @@ def _stream_pieces(stream: Stream, n_bytes: int, share: Callable[[], float]) -> 
         yield Piece(text, 1.0)
 
 
+def _start_of(stream: Stream) -> bytes:
+    """Return the first bytes of decompressed data; none if they are damaged, as reading tells."""
+    try:
+        start: bytes = stream.peek(LONGEST)[:LONGEST]  # type: ignore[union-attr]  # they have it
+    except (EOFError, zlib.error, lzma.LZMAError, OSError):
+        return b""
+    return start
+
+
 def _read(stream: Stream, n_bytes: int) -> bytes:
     try:
         return stream.read(n_bytes)
     except EOFError:
-        raise CorruptInputError("the compressed data are cut off behind this line") from None
+        raise CorruptInputError("the compressed data are cut off after this line") from None
     except (zlib.error, lzma.LZMAError) as error:
         raise CorruptInputError(f"the compressed data are damaged: {error}") from None
     except OSError as error:

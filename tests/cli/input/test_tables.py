@@ -137,7 +137,7 @@ def test_report(run, files):
             "train text out --label species",
             "text: is svmlight text, whose rows begin with their label; name none",
         ),
-        ("train data out --label species", "argument --label: data is no table; leave it out"),
+        ("train data out --label species", "argument --label: data is not a table; leave it out"),
         (
             "train iris.csv out --label species --multilabel",
             "argument --multilabel: iris.csv is a table, whose rows have one class each",
@@ -176,7 +176,7 @@ def test_columns_that_are_dropped(run, files, data):
     X, _ = load_data("converted")
     assert X.shape == (150, 4)
     message = run.fails("train", "converted", "m", "--drop", "id")
-    assert "argument --drop: converted is no table" in message
+    assert "argument --drop: converted is not a table" in message
     run.works("evaluate", data, "model", "--label", "species", "--drop", "id", "--drop", "name")
 
 

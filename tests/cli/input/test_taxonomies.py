@@ -77,7 +77,7 @@ def test_offsets_of_labels(run, tiny, here):
         (["--class-offset", "a"], "must be logit_adjustment or LABEL=O"),
         (["--class-offset", "a=many"], "many"),
         (["--class-offset", "a=1", "--class-offset", "a=2"], "a is given twice"),
-        (["--class-offset", "a=1", "--class-offset", "logit_adjustment"], "goes with no other"),
+        (["--class-offset", "a=1", "--class-offset", "logit_adjustment"], "cannot be combined"),
         (["--class-offset", "a=1", "--multilabel"], "does not go with --multilabel"),
         (["--taxonomy", "t", "--formulation", "logistic"], "trains no costs"),
         (["--taxonomy", "t", "--costs", "t"], "takes the place of --costs"),

@@ -187,7 +187,9 @@ def test_input_is_checked_and_nothing_is_changed():
     refused(ValueError, "features", lambda: model.partial_fit(FIRST[0][:, :5], FIRST[1]))
     refused(ValueError, "two classes", lambda: model.fit(FIRST[0], np.zeros(600)))
     refused(ValueError, "none of the classes", lambda: model.partial_fit(FIRST[0], FIRST[1] + 1))
-    refused(ValueError, "not those of before", lambda: model.partial_fit(*FIRST, classes=[0, 1]))
+    refused(
+        ValueError, "differ from the first call", lambda: model.partial_fit(*FIRST, classes=[0, 1])
+    )
     refused(ValueError, "Negative", lambda: model.fit(*FIRST, sample_weight=np.full(600, -1.0)))
     huge = FIRST[0] * 1e200
     refused(FloatingPointError, "scale the features", lambda: model.fit(huge, FIRST[1]))

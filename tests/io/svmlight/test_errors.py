@@ -126,7 +126,7 @@ def test_truncated_compressed_file(load: Any, kind: str, n_jobs: int, share: flo
     packed = COMPRESSORS[kind](long_text())
     message = error_of(load, packed[: int(share * len(packed))], n_jobs=n_jobs)
     assert re.search(
-        r"data.txt:\d+: the compressed data are cut off behind this line; get the file again$",
+        r"data.txt:\d+: the compressed data are cut off after this line; get the file again$",
         message,
     )
 
