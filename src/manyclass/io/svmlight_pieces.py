@@ -179,7 +179,7 @@ def _stream_pieces(stream: Stream, n_bytes: int, share: Callable[[], float]) -> 
 
 
 def _start_of(stream: Stream) -> bytes:
-    """Return the first bytes of decompressed data; none if they are damaged, as reading tells."""
+    """Return the first bytes of decompressed data; none if they are damaged."""
     try:
         start: bytes = stream.peek(LONGEST)[:LONGEST]  # type: ignore[union-attr]  # they have it
     except (EOFError, zlib.error, lzma.LZMAError, OSError):
