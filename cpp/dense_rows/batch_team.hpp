@@ -45,7 +45,8 @@ class BatchTeam {
   // Visit the examples `order` in batches, over all classes.
   SweepResult batched(const ClassMajorView<T>& w, DualLists<T>& z,
                       std::span<const std::int32_t> order, double min_gap, std::int32_t* active) {
-    if (in_rounds(all_)) return rounds(w, z, order, min_gap, active, all_, true);
+    if (order.size() > kRows && in_rounds(all_))
+      return rounds(w, z, order, min_gap, active, all_, true);
     return choice_.measure(static_cast<double>(order.size()), [&](int n_threads) {
       team_.limit(n_threads);
       return visit_all(w, z, order, min_gap, active);

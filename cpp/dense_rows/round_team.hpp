@@ -52,10 +52,11 @@ class RoundTeam {
   // `n_batches`: of a round at most.
   RoundTeam(const Examples<T>& examples, const RowKernels<T>& kernels, std::int32_t n_classes,
             std::int64_t stride, std::size_t n_batches, int n_threads)
-      : examples_(examples), kernels_(kernels), n_classes_(n_classes), views_(n_batches) {
-    for (std::size_t b = 0; b < n_batches; ++b) {
-      batches_.push_back(std::make_unique<RoundBatch<T>>(n_classes, stride));
-    }
+      : examples_(examples),
+        kernels_(kernels),
+        n_classes_(n_classes),
+        stride_(stride),
+        views_(n_batches) {
     for (int member = 0; member < n_threads; ++member) {
       scratch_.push_back(std::make_unique<OwnedScratch<T>>(n_classes, score_stride<T>(n_classes)));
       dense_.push_back(std::make_unique<AlignedArray<T>>(n_classes));
@@ -67,6 +68,10 @@ class RoundTeam {
   SweepResult visit(ThreadTeam& team, const ClassMajorView<T>& w, DualLists<T>& z,
                     std::span<const std::int32_t> order, double min_gap, std::int32_t* active,
                     RoundSize& size, bool over_all) {
+    const std::size_t most = std::min(views_.size(), (order.size() + kRows - 1) / kRows);
+    while (batches_.size() < most) {
+      batches_.push_back(std::make_unique<RoundBatch<T>>(n_classes_, stride_));
+    }
     Round round{w, z, order, min_gap, active, over_all};
     next(round, size);
     Barrier barrier(team.size());
@@ -77,11 +82,12 @@ class RoundTeam {
         measure_and_add(round, first, last);
         barrier.arrive_and_wait(true);
         const Length length = length_of(round);
+        bool succeeded = true;
         if (length.theta < 1) {
           add(round, first, last, length.theta - 1);  // takes a part off again
-          move_back(round, member, team.size(), length.theta);
+          succeeded = move_back(round, member, team.size(), length.theta);
         }
-        if (!barrier.arrive_and_wait(true)) return;
+        if (!barrier.arrive_and_wait(succeeded)) return;
         if (member == 0) {
           finish(round, length);
           size.follow(length.wanted);
@@ -131,7 +137,7 @@ class RoundTeam {
 
   // Whether memory sufficed.
   bool visit_some(Round& round, int member, int n_members) {
-    try {
+    return attempt(round, [&] {
       const auto visits = round.over_all ? kernels_.visit_apart : kernels_.single_apart;
       for (std::size_t b = member; b < round.n_batches; b += n_members) {
         RoundBatch<T>& batch = *batches_[b];
@@ -139,12 +145,7 @@ class RoundTeam {
         batch.result = visits(examples_, round.w, views_[b], notes, round.z,
                               scratch_[member]->view(), round.min_gap, batch.active());
       }
-      return true;
-    } catch (...) {  // no memory for z
-      const std::lock_guard lock(failing_);
-      round.error = std::current_exception();
-      return false;
-    }
+    });
   }
 
   // W += factor Delta W for classes [first, last); returns ||Delta W||^2 of these.
@@ -172,9 +173,25 @@ class RoundTeam {
     return {wanted, theta, theta * slope - 0.5 * theta * theta * curvature};
   }
 
-  void move_back(Round& round, int member, int n_members, double theta) {
-    for (std::size_t b = member; b < round.n_batches; b += n_members) {
-      batches_[b]->move_back(views_[b].order, theta, round.z, dense_[member]->data());
+  // Whether memory sufficed.
+  bool move_back(Round& round, int member, int n_members, double theta) {
+    return attempt(round, [&] {
+      for (std::size_t b = member; b < round.n_batches; b += n_members) {
+        batches_[b]->move_back(views_[b].order, theta, round.z, dense_[member]->data());
+      }
+    });
+  }
+
+  // Whether a member's work succeeded: what it throws waits until all have met.
+  template <class Work>
+  bool attempt(Round& round, Work work) {
+    try {
+      work();
+      return true;
+    } catch (...) {  // no memory for z
+      const std::lock_guard lock(failing_);
+      round.error = std::current_exception();
+      return false;
     }
   }
 
@@ -193,6 +210,7 @@ class RoundTeam {
   const Examples<T>& examples_;
   const RowKernels<T>& kernels_;
   std::int32_t n_classes_;
+  std::int64_t stride_;
   std::vector<RowBatch<T>> views_;
   std::vector<std::unique_ptr<RoundBatch<T>>> batches_;
   std::vector<std::unique_ptr<OwnedScratch<T>>> scratch_;

@@ -58,7 +58,7 @@ class SingleVisitor : public ExampleSubproblem<T> {
     for (; m + 4 <= size; m += 4) dot_rows<4, 2>(w_, row_, labels + m, scratch_.scores + m);
     for (; m + 2 <= size; m += 2) dot_rows<2, 4>(w_, row_, labels + m, scratch_.scores + m);
     if (m < size) dot_rows<1, 8>(w_, row_, labels + m, scratch_.scores + m);
-    return this->summarise_support(i, z, 0);
+    return this->summarize_support(i, z, 0);
   }
 
   double move(std::int64_t i, const BlockSummary& found, DualLists<T>& z) {

@@ -50,7 +50,7 @@ class DenseVisitor : public ExampleSubproblem<T> {
     if (has_mean_) scratch_.labels[size++] = w_.n_classes;
     T* s = scratch_.scores;
     w_.scores_of(examples_.x.row(i), std::span<const std::int32_t>(scratch_.labels, size), s);
-    return this->summarise_support(i, z, has_mean_ ? static_cast<double>(s[size - 1]) : 0.0);
+    return this->summarize_support(i, z, has_mean_ ? static_cast<double>(s[size - 1]) : 0.0);
   }
 
   // Solve the block of example i, move z and W. Returns the gain of the dual objective.

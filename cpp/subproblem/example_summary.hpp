@@ -76,7 +76,7 @@ class ExampleSummary {
     return found;
   }
 
-  // The classes with z > 0, and y, for summarise_support; returns their number.
+  // The classes with z > 0, and y, for summarize_support; returns their number.
   std::size_t list_support(std::int64_t i, std::span<const DualEntry<T>> z) const {
     const std::int32_t y = examples_.labels[i];
     std::size_t size = 0;
@@ -86,7 +86,7 @@ class ExampleSummary {
   }
 
   // The block of the classes with z > 0 alone; scratch.scores has their scores, then that of y.
-  BlockSummary summarise_support(std::int64_t i, std::span<const DualEntry<T>> z, double centre) {
+  BlockSummary summarize_support(std::int64_t i, std::span<const DualEntry<T>> z, double centre) {
     T* s = scratch_.scores;
     const std::int32_t y = examples_.labels[i];
     if (examples_.base) {

@@ -250,6 +250,8 @@ def test_flags_read_what_the_parameters_read(run, here):
         ("x; use weights='sparse'", "x; use --weights sparse"),
         ("sort=True: line 1; pass sort=True", "sort=True: line 1; pass --sort"),
         ("x; use early_stopping=False", "x; leave out --early-stopping"),
+        ("x; use merge_columns=False", "x; use --no-merge-columns"),
+        ("x; there are 'class_weight', 'seed'", "x; there are 'class_weight', 'seed'"),
         ("x; go on with resume=True", "x; go on with --resume ck"),
         ("f; is alpha.txt, ./tol or sort right?", "f; is alpha.txt, ./tol or sort right?"),
     ],

@@ -301,3 +301,16 @@ def test_the_index_of_a_table_is_no_feature():
     model = MulticlassSVC().fit(table, [0, 1, 2, 3])
     assert model.feature_names_in_.tolist() == list("abcd")
     np.testing.assert_array_equal(model.predict(table), model.predict(frame))
+
+
+def test_masked_weights_are_missing():
+    weights = np.ma.masked_array(np.ones(4), mask=[0, 0, 0, 1])
+    with pytest.raises(ValueError, match="sample_weight has masked entries"):
+        MulticlassSVC().fit(np.eye(4), [0, 1, 0, 1], weights)
+
+
+def test_the_index_of_a_table_is_neither_a_vector_nor_a_label():
+    vectors = pd.DataFrame({"e": [[1.0, 0.0], [0.0, 1.0]]}, index=[5, 6])
+    labels = pd.DataFrame({"y": ["a", "b"]}, index=[5, 6])
+    model = MulticlassSVC().fit(pa.Table.from_pandas(vectors), pa.Table.from_pandas(labels)["y"])
+    assert model.feature_names_in_.tolist() == ["e[0]", "e[1]"]

@@ -24,8 +24,9 @@ FLAGS = {
 }
 # Options that are no parameters, which advice names.
 OTHER_OPTIONS = {"zero_based", "sort", "sum_duplicates", "encode_labels", "n_features"}
-# One-word names that advice means by themselves; other words mean a parameter where = follows.
-WORDS = {"C", "alpha", "tol"}
+# Names that advice means by themselves, beside counts such as max_iter; others mean a parameter
+# where = follows.
+WORDS = {"C", "alpha", "n_features", "tol"}
 
 
 def flag_of(name: str) -> str:
@@ -153,8 +154,15 @@ def in_flags(text: str, args: argparse.Namespace) -> str:
 
 def _with_flag(advice: str, name: str) -> str:
     word, flag = rf"(?<![\w./-]){name}", flag_of(name)
-    advice = re.sub(rf"use {name}=False\b", f"leave out {flag}", advice)
+    off = f"use {flag}" if flag.startswith(NEGATION) else f"leave out {flag}"
+    advice = re.sub(rf"use {name}=False\b", off, advice)
     advice = re.sub(rf"{word}=True\b", flag, advice)
     advice = re.sub(rf"{word}='(\w+)'", rf"{flag} \1", advice)
-    is_plain = name in WORDS or "_" in name
+    is_plain = name in WORDS or (name in PARAMETERS and _is_counted(PARAMETERS[name]))
     return re.sub(rf"{word}(?![\w./=-])", flag, advice) if is_plain else advice
+
+
+def _is_counted(described: Parameter) -> bool:
+    """Whether a parameter is a number of something, as max_iter is."""
+    first = described.allowed[0]
+    return isinstance(first, Range) and first.kind is Integral

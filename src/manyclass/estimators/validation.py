@@ -347,6 +347,8 @@ def _weighted(
     class_weight: ClassWeight,
 ) -> tuple[Rows, Array, NDArray[np.float64]]:
     """Return the rows with a positive weight, their classes and weights."""
+    if np.ma.is_masked(sample_weight):
+        raise ValueError("sample_weight has masked entries; fill them, or drop the rows")
     weights = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
     weights = weights * class_weights(class_weight, y, weights)
     if not weights.all():

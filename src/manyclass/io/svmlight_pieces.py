@@ -11,7 +11,7 @@ import stat
 import sys
 import zlib
 from collections.abc import Callable, Generator, Iterator
-from contextlib import closing
+from contextlib import closing, contextmanager
 from functools import partial
 from typing import IO, NamedTuple, TypeAlias
 
@@ -178,18 +178,11 @@ def _stream_pieces(stream: Stream, n_bytes: int, share: Callable[[], float]) -> 
         yield Piece(text, 1.0)
 
 
-def _start_of(stream: Stream) -> bytes:
-    """Return the first bytes of decompressed data; none if they are damaged."""
+@contextmanager
+def _damage_named() -> Iterator[None]:
+    """Name what is wrong with compressed data."""
     try:
-        start: bytes = stream.peek(LONGEST)[:LONGEST]  # type: ignore[union-attr]  # they have it
-    except (EOFError, zlib.error, lzma.LZMAError, OSError):
-        return b""
-    return start
-
-
-def _read(stream: Stream, n_bytes: int) -> bytes:
-    try:
-        return stream.read(n_bytes)
+        yield
     except EOFError:
         raise CorruptInputError("the compressed data are cut off after this line") from None
     except (zlib.error, lzma.LZMAError) as error:
@@ -198,3 +191,15 @@ def _read(stream: Stream, n_bytes: int) -> bytes:
         if error.errno is not None:  # the disk's own
             raise
         raise CorruptInputError(f"the compressed data are damaged: {error}") from None
+
+
+def _start_of(stream: Stream) -> bytes:
+    """Return the first bytes of decompressed data."""
+    with _damage_named():
+        start: bytes = stream.peek(LONGEST)[:LONGEST]  # type: ignore[union-attr]  # they have it
+    return start
+
+
+def _read(stream: Stream, n_bytes: int) -> bytes:
+    with _damage_named():
+        return stream.read(n_bytes)

@@ -50,6 +50,8 @@ def encoded(
     if holds_sets_of_labels(Y, bits=holds_sets):
         return _encoded_sets(Y, classes)
     names = _names(list(Y.columns)) if hasattr(Y, "columns") else None
+    if np.ma.is_masked(Y):
+        raise ValueError("Y has masked entries; every cell needs 0 or 1")
     _refuse_missing(Y)
     matrix = _matrix(Y)
     known = classes if classes is not None else names

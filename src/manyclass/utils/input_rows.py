@@ -137,7 +137,7 @@ def rows_as_given(X: object) -> tuple[object, list[type]]:
             raise ValueError("X has masked entries, which are missing; fill them: X.filled(...)")
         X = X.data
     if not isinstance(X, np.ndarray):
-        X = _without_index(X)
+        X = without_index(X)
         if _is_tensor(X) and not _is_frame(X):
             X = _array_of_tensor(X)
         column = only_column(X)
@@ -149,7 +149,7 @@ def rows_as_given(X: object) -> tuple[object, list[type]]:
     return X, FLOATS[::-1] if kind.name in SHORT else FLOATS
 
 
-def _without_index(X: object) -> object:
+def without_index(X: object) -> object:
     """Return a table of pyarrow without the index of the data frame that it was made of."""
     about = getattr(getattr(X, "schema", None), "pandas_metadata", None) or {}
     index = [name for name in about.get("index_columns", ()) if isinstance(name, str)]
@@ -176,6 +176,7 @@ def frame_of_vectors(X: object, rows: object) -> Frame | None:
     """
     if not isinstance(rows, np.ndarray) or rows.ndim != 2:
         return None
+    X = without_index(X)
     names = list(getattr(X, "column_names", getattr(X, "columns", [getattr(X, "name", None)])))
     if len(names) != 1 or not (isinstance(names[0], str) and names[0]):
         return None

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, NoReturn
 
 import numpy as np
 
-from manyclass.utils.input_rows import only_column
+from manyclass.utils.input_rows import only_column, without_index
 from manyclass.utils.kinds import (
     BOOLEAN,
     COLLECTION,
@@ -127,6 +127,8 @@ give text
         refuse(np.ma.getmaskarray(y).ravel(), y.data.ravel(), GAPS)
         y = y.data
     package = type(y).__module__.partition(".")[0]
+    if package == "pyarrow":
+        y = without_index(y)
     if package in COLUMNS and len(getattr(y, "shape", (0,))) == 1:
         return COLUMNS[package](y)
     if package in COLUMNS and getattr(y, "shape", ())[1:] == (1,) and hasattr(y, "columns"):

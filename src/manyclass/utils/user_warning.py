@@ -8,8 +8,8 @@ from __future__ import annotations
 import sys
 import warnings
 
-# scikit-learn wraps methods, and calls fit in its own estimators.
-PACKAGES = "manyclass", "sklearn"
+# scikit-learn wraps methods, and calls fit in its own estimators, through joblib.
+PACKAGES = "joblib", "manyclass", "sklearn"
 
 
 def warn_user(message: str, category: type[Warning] = UserWarning) -> None:

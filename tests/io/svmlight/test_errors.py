@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import bz2
 import gzip
 import itertools
 import os
@@ -251,3 +252,13 @@ def test_a_csv_file_is_no_file_of_labels(tmp_path):
         load_svmlight(path)
     path.write_text("London,GB\nParis\n")  # labels alone
     assert load_svmlight(path)[1].tolist() == ["London,GB", "Paris"]
+
+
+def test_damaged_first_stream_with_more_behind_it(tmp_path: Path) -> None:
+    """The error of the first look at the data is the one that is shown: they are not read again."""
+    first = bytearray(bz2.compress(b"0 1:1\n1 1:2\n"))
+    first[-2] ^= 255  # of its checksum
+    more = bz2.compress(b"".join(b"%d 1:%d\n" % (i % 2, i) for i in range(5000)))
+    (tmp_path / "data.bz2").write_bytes(bytes(first) + more)
+    with pytest.raises(ValueError, match="the compressed data are damaged: Invalid data stream"):
+        load_svmlight(tmp_path / "data.bz2")

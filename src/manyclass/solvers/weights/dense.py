@@ -92,9 +92,11 @@ GROUP_BLOCKS = 2
 # Rows are visited in batches when at least this share of X is not zero (measured: 256 features, 284
 # classes; Crammer-Singer breaks even at 0.2 to 0.3, Weston-Watkins gains a sixth at 0.3).
 BATCH_DENSITY = 0.3
-# Where lanes would do, from so many classes and features on (measured: 20 classes break even at 256
-# features; 26 at 1,000 are 3 to 8 times faster, 50 at 768 3 to 16 times).
-BATCH_CLASSES, BATCH_FEATURES = 16, 256
+# Where lanes would do, from so many classes and features on. With relative margins, whose lists of
+# z are short (measured, 8,000 to 100,000 rows, 20 and 50 classes, C = 1 and 10: at 64 features 1.1
+# to 4 times faster, at 160 2 to 4; at 32 0.9 to 2.4); with absolute ones lanes have a Newton phase
+# (20 classes break even at 256 features; 26 at 1,000 are 3 to 8 times faster).
+BATCH_CLASSES, BATCH_FEATURES, RELATIVE_FEATURES = 16, 256, 64
 
 
 def classes_in_group(dtype: DType) -> int:
@@ -127,5 +129,6 @@ def in_batches(problem: Problem, sizes: tuple[int, int] | None = None) -> bool:
     n_values, n_examples = sizes or (len(data.values), data.n_examples)
     if n_values < BATCH_DENSITY * n_examples * data.n_features:
         return False
-    many = data.n_classes > BATCH_CLASSES and data.n_features >= BATCH_FEATURES
-    return many or not in_lanes(problem)
+    is_relative = problem.formulation.is_relative
+    wide = data.n_features >= (RELATIVE_FEATURES if is_relative else BATCH_FEATURES)
+    return (data.n_classes > BATCH_CLASSES and wide) or not in_lanes(problem)
