@@ -26,8 +26,8 @@ from manyclass.estimators.logistic import logistic_problem
 from manyclass.problem.dataset import Dataset
 from manyclass.problem.formulations import named
 from manyclass.problem.problem import Problem
-from manyclass.rows.logistic_sums import Arguments, LogisticRows
-from manyclass.rows.parts import LocalParts, Question
+from manyclass.rows.logistic_sums import LogisticRows
+from manyclass.rows.parts import Arguments, LocalParts, Question
 from manyclass.solvers.logistic.engine import PrimalEngine
 from manyclass.solvers.logistic.newton import NewtonLogistic
 from manyclass.solvers.stopping import GapRule

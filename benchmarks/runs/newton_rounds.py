@@ -24,8 +24,7 @@ from manyclass.distributed.rows.svm_rows import SvmRows
 from manyclass.problem.dataset import Dataset
 from manyclass.problem.formulations import named
 from manyclass.problem.problem import Problem
-from manyclass.rows.logistic_sums import Arguments
-from manyclass.rows.parts import LocalParts, Question
+from manyclass.rows.parts import Arguments, LocalParts, Question
 from manyclass.solvers.stopping import GapRule
 from manyclass.utils.types import Array
 from measuring.datasets.base import find_datasets, sklearn_rows
