@@ -80,7 +80,7 @@ def test_a_pipeline_is_written_and_read(spark, tmp_path):
 
 
 HOSTILE = {
-    "lengths": (lambda X, y: [[*X[0], 1.0], *X[1:]], "part 0: rows have 7 to 8 features"),
+    "lengths": (lambda X, y: [[*X[0], 1.0], *X[1:]], "part 0: vectors have 7 to 8 elements"),
     "NaN": (lambda X, y: [[np.nan] * D, *X[1:]], "part 0: Input X contains NaN"),
 }
 
