@@ -90,7 +90,8 @@ class RoundTeam {
         if (!barrier.arrive_and_wait(succeeded)) return;
         if (member == 0) {
           finish(round, length);
-          size.follow(length.wanted);
+          // The few rows of a last round say nothing of full ones.
+          if (round.n_batches == std::min(size.value(), views_.size())) size.follow(length.wanted);
           next(round, size);
         }
         barrier.arrive_and_wait(true);
