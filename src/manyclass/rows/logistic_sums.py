@@ -27,6 +27,7 @@ from numpy.typing import NDArray
 from manyclass import _core
 from manyclass.problem.dataset import exceeds_memory
 from manyclass.problem.problem import Problem, core_problem
+from manyclass.rows.questions import SmoothLossSums
 from manyclass.utils.core_class import core_class
 from manyclass.utils.input_rows import is_sparse
 from manyclass.utils.types import Array
@@ -36,7 +37,7 @@ NUMBERS_AT_A_TIME = 1 << 21
 VALUES_AT_A_TIME = 1 << 24  # of X
 
 
-class LogisticRows:
+class LogisticRows(SmoothLossSums):
     """The rows of a problem: all, or a part of them.
 
     W comes as the kernels have it (logistic/layouts.hpp): a row for each feature or, if

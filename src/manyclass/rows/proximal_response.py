@@ -23,6 +23,7 @@ from numpy.typing import NDArray
 
 from manyclass.problem.objective import slacks_of
 from manyclass.problem.problem import Problem
+from manyclass.rows.questions import ProximalResponse
 from manyclass.utils.input_rows import is_sparse
 from manyclass.utils.types import Array
 
@@ -55,7 +56,7 @@ class Projected:
     full: NDArray[np.bool_]
 
 
-class ProximalRows:
+class ProximalRows(ProximalResponse):
     """Rows of a part around zbar.
 
     Parameters

@@ -26,6 +26,7 @@ from manyclass.problem.problem import Problem
 from manyclass.problem.solution import Start, exact_sum
 from manyclass.problem.zero_objective import zero_objective
 from manyclass.rows.proximal_response import ProximalRows
+from manyclass.rows.questions import ConsensusRounds, ProximalResponse
 from manyclass.solvers.sequential_dual import Active, SequentialDual
 from manyclass.solvers.stopping import GapRule
 from manyclass.solvers.weights.dense import squared_norm
@@ -42,7 +43,7 @@ STATE = ("_z", "_active", "_rho", "_round", "_seed", "_U", "_relaxed", "_counts"
 ONE = np.ones(1)  # sqrt(M), as long as it is not known
 
 
-class SvmRows:
+class SvmRows(ConsensusRounds, ProximalResponse):
     """Rows of a part, their z, and U.
 
     Parameters

@@ -17,7 +17,7 @@ from manyclass.estimators.parameters.table import PARAMETERS
 from manyclass.problem.taxonomy import Taxonomy
 from manyclass.utils.types import Settings
 
-E = TypeVar("E", bound=type)
+E = TypeVar("E", bound=type[BaseEstimator])
 INDENT = " " * 4
 HEADING = "Parameters\n----------\n"
 SECTION = re.compile(r"(?m)^[A-Z][A-Za-z ]+\n-{3,}\n")
@@ -45,7 +45,7 @@ def documented(*, like: type[BaseEstimator] | None = None) -> Callable[[E], E]:
         defaults = defaults_of(cls)
         known = {} if like is None else like._parameter_constraints
         own = {**known, **cls.__dict__.get("_parameter_constraints", {})}
-        cls._parameter_constraints = {  # type: ignore[attr-defined]  # an estimator
+        cls._parameter_constraints = {
             name: own[name] if name in own else constraints_of(name)
             for name in defaults
             if name in own or name in PARAMETERS
@@ -63,8 +63,7 @@ def defaults_of(cls: type) -> Settings:
     if hasattr(cls, "defaults"):
         known: Settings = cls.defaults()
         return known
-    signature = inspect.signature(cls.__init__).parameters  # type: ignore[misc]
-    return {name: given.default for name, given in signature.items() if name != "self"}
+    return {name: given.default for name, given in inspect.signature(cls).parameters.items()}
 
 
 def constraints_of(name: str) -> list[object]:
