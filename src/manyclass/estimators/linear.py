@@ -12,6 +12,9 @@ from sklearn.base import ClassifierMixin
 from sklearn.utils import assert_all_finite
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from manyclass.arrays.input_arrays import on_host
+from manyclass.arrays.namespace import is_on_device
+from manyclass.arrays.prediction import best_on_device, scores_on_device
 from manyclass.estimators.coefficients import (
     Plain,
     as_sklearn_classifier,
@@ -20,7 +23,7 @@ from manyclass.estimators.coefficients import (
 )
 from manyclass.estimators.costs import Costs, without_frame
 from manyclass.estimators.decisions import decided
-from manyclass.estimators.validation import check_parameters, checked_count
+from manyclass.estimators.validation import check_parameters, checked_count, rows_on_device
 from manyclass.prediction.scoring import (
     Coefficients,
     best_classes,
@@ -195,7 +198,8 @@ class LinearClassifier(ClassifierMixin):
         >>> model.score([[-3.0], [2.0]], ["left", "left"])
         0.5
         """
-        return float(super().score(X, labels_of(y), sample_weight))
+        labels, weights = labels_of(on_host(y)), on_host(sample_weight)
+        return float(super().score(X, labels, weights))
 
     def predict_top_k(self, X: RowsLike, k: int) -> Array:
         """Predict the k best classes of every row, the best first.
@@ -374,6 +378,8 @@ class LinearClassifier(ClassifierMixin):
 
     def _check_rows(self, X: RowsLike) -> Rows:
         check_is_fitted(self)
+        if is_on_device(X):
+            return rows_on_device(self, X, reset=False, finite=False)
         check_sparse(X, indices=False)  # the core looks at them
         given, types = rows_as_given(X)
         check = validate_data if given is X else partial(named_rows, X)
@@ -399,11 +405,20 @@ class LinearClassifier(ClassifierMixin):
         return tags
 
     def _scores(self, rows: Rows) -> Array:
+        if is_on_device(rows):
+            return scores_on_device(rows, self._dense(), self.intercept_)
         n_jobs = effective_n_jobs(self.n_jobs)
         return scores_of(rows, self._coefficients, self.intercept_, n_jobs, self._check_finite)
 
+    def _dense(self) -> Array:
+        """Return the weights as an ndarray."""
+        coef = self._coefficients
+        return coef.toarray() if isinstance(coef, SparseCoefficients) else coef
+
     def _labels(self, rows: Rows, top: int) -> NDArray[np.int64]:
         """Positions in ``classes_`` of the best classes of every row, shape (n, top)."""
+        if is_on_device(rows):
+            return best_on_device(rows, self._dense(), self.intercept_, top)
         n_jobs = effective_n_jobs(self.n_jobs)
         coef = self._coefficients
         return best_classes(rows, coef, self.intercept_, top, n_jobs, self._check_finite)

@@ -10,6 +10,7 @@ from typing import Literal, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
+from manyclass.arrays.choice import check_on_device, lies_on_device
 from manyclass.estimators.coefficients import CallbackSupportMixin, join_weights, with_callbacks
 from manyclass.estimators.exact_fit import ExactClassifier, Training
 from manyclass.estimators.offsets import base_of_offsets, refuse_several
@@ -256,6 +257,8 @@ class MultinomialLogisticRegression(ProbabilitiesMixin, CallbackSupportMixin, Ex
         return problem.with_base(base_of_offsets(self.class_offset, classes, dataset, None))
 
     def _options(self, problem: Problem, *, keeps_duals: bool) -> tuple[Options, str]:
+        if lies_on_device(problem):
+            check_on_device(problem, stopping="gap", solver="auto", weights="dense")
         options = Options(
             tol=float(self.tol),
             regularize_intercept=self.regularize_intercept,
@@ -263,7 +266,8 @@ class MultinomialLogisticRegression(ProbabilitiesMixin, CallbackSupportMixin, Ex
             n_jobs=effective_n_jobs(self.n_jobs),
             keeps_duals=keeps_duals,
         )
-        note = "" if duals_fit(problem) else f"Newton's method alone: {memory_of_duals(problem)}"
+        fits = lies_on_device(problem) or duals_fit(problem)
+        note = "" if fits else f"Newton's method alone: {memory_of_duals(problem)}"
         return options, note
 
     def _seed(self, seed: int, n_before: int) -> Sequence[int]:

@@ -8,6 +8,7 @@ from typing import Literal, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
+from manyclass.arrays.choice import check_on_device, lies_on_device
 from manyclass.estimators.coefficients import CallbackSupportMixin, split_weights, with_callbacks
 from manyclass.estimators.costs import (
     Costs,
@@ -299,6 +300,11 @@ class MulticlassSVC(CalibrationMixin, SparsifyMixin, CallbackSupportMixin):
         return problem if base is None else checked_base(problem)
 
     def _options(self, problem: Problem, *, keeps_duals: bool) -> tuple[Options, Choice | str]:
+        if lies_on_device(problem):
+            how = {"stopping": self.stopping, "solver": self.solver, "weights": self.weights}
+            check_on_device(problem, **how)
+            given = float(self.tol), "gap", self.solver
+            return Options(*given, max_iter=self.max_iter, keeps_duals=keeps_duals), ""
         check_solver(self.solver, problem, stopping=self.stopping, weights=self.weights)
         n_jobs = effective_n_jobs(self.n_jobs)
         weights = self.weights if self.solver in DEFAULT else "dense"

@@ -20,11 +20,17 @@ from sklearn.utils._param_validation import (
 )
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import (
+    _check_feature_names,
+    _check_n_features,
     _check_sample_weight,
     check_consistent_length,
+    check_X_y,
     validate_data,
 )
 
+from manyclass.arrays.dataset import DeviceDataset, training_type
+from manyclass.arrays.input_arrays import checked_rows, on_host
+from manyclass.arrays.namespace import DeviceArray, Place, is_on_device
 from manyclass.problem.dataset import Dataset
 from manyclass.utils.input_rows import check_sparse, is_sparse, rows_as_given
 from manyclass.utils.labels import LabelError, labels_of
@@ -109,6 +115,9 @@ def validated(
     ValueError
         If they have the wrong shape, hold NaN or infinity, or y holds no classes.
     """
+    y = on_host(y)
+    if is_on_device(X):
+        return _validated_on_device(estimator, X, y, reset=reset)
     check_sparse(X)
     given, types = rows_as_given(X)
     check = validate_data if given is X else partial(named_rows, X)
@@ -138,6 +147,27 @@ def validated(
         explain_rows(error)
         raise
     return rows, targets
+
+
+def _validated_on_device(
+    estimator: BaseEstimator, X: DeviceArray, y: object, *, reset: bool
+) -> tuple[Rows, Array]:
+    """Check X, which stays where it is, and y."""
+    rows = rows_on_device(estimator, X, reset=reset)
+    alike = np.zeros((rows.shape[0], 1))  # whose rows stand for those of X
+    _, targets = check_X_y(alike, exact_labels(y), dtype=None)
+    check_classification_targets(targets)
+    return rows, targets
+
+
+def rows_on_device(
+    estimator: BaseEstimator, X: DeviceArray, *, reset: bool, finite: bool = True
+) -> DeviceArray:
+    """Check X as ``validate_data`` does; it stays where it is."""
+    rows = checked_rows(X, finite=finite)
+    _check_feature_names(estimator, rows, reset=reset)
+    _check_n_features(estimator, rows, reset=reset)
+    return rows
 
 
 def exact_labels(y: object, name: str = "y") -> object:
@@ -193,10 +223,11 @@ def training_data(
         If a weight is negative, fewer than two classes have a row with a positive weight (where
         `classes` are given: no row has one), or `bias` is 0 or infinite in the type of X.
     """
-    check_scaling(bias, X.dtype)
+    on_device = is_on_device(X)
+    check_scaling(bias, training_type(X) if on_device else X.dtype)
     if classes is not None and isinstance(class_weight, dict):
         class_weight = _complete(class_weight, classes)
-    X, y, weights = _weighted(X, y, sample_weight, class_weight)
+    kept, y, weights = _weighted(np.arange(len(y)), y, sample_weight, class_weight)
     found, labels = np.unique(y, return_inverse=True)
     if not len(found) or len(found if classes is None else classes) < 2:
         there_is = f"one class, {found.tolist()[0]!r}" if len(found) else "no row"
@@ -208,6 +239,12 @@ def training_data(
         classes = found
     else:
         labels = np.searchsorted(classes, found)[labels]
+    if on_device:
+        X = X if len(kept) == X.shape[0] else Place(X).rows_of(X, kept)
+        return DeviceDataset.from_array(
+            X, labels, weights, n_classes=len(classes), bias=bias
+        ), classes
+    X = X if len(kept) == X.shape[0] else X[kept]
     dataset = Dataset.from_matrix(
         X, labels, n_classes=len(classes), weights=weights, bias=bias, keeps_dense=keeps_dense
     )
@@ -349,7 +386,8 @@ def _weighted(
     """Return the rows with a positive weight, their classes and weights."""
     if np.ma.is_masked(sample_weight):
         raise ValueError("sample_weight has masked entries; fill them, or drop the rows")
-    weights = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
+    given = on_host(sample_weight)
+    weights = _check_sample_weight(given, X, dtype=np.float64, ensure_non_negative=True)
     weights = weights * class_weights(class_weight, y, weights)
     if not weights.all():
         kept = np.flatnonzero(weights)

@@ -15,6 +15,7 @@ from dataclasses import replace
 import numpy as np
 
 from manyclass import _core
+from manyclass.arrays.choice import lies_on_device
 from manyclass.problem.problem import Problem
 from manyclass.problem.solution import (
     Certificate,
@@ -47,6 +48,8 @@ FAR = 0.1
 def may_continue(problem: Problem, options: Options) -> bool:
     """Whether the problem is in float32, W is dense, and both fit into memory in float64, too."""
     data = problem.dataset
+    if lies_on_device(problem):
+        return False
     if data.dtype != SINGLE or options.weights != "dense" or options.solver not in DEFAULT:
         return False
     needed = 8 * len(data.values) + 3 * dense_bytes(problem)

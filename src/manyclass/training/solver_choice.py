@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from manyclass.arrays.choice import lies_on_device, solver_on_device
 from manyclass.problem.formulations import FORMULATIONS
 from manyclass.problem.losses import LOSSES
 from manyclass.problem.problem import Problem
@@ -68,6 +69,15 @@ def make_solver(
     One-vs-rest holds W dense, and trains in parts where it is to be sparse (class_chunks.py).
     """
     n_jobs = options.n_jobs
+    if lies_on_device(problem):
+        return solver_on_device(
+            problem,
+            start,
+            rng,
+            tol=options.tol,
+            regularize_intercept=options.regularize_intercept,
+            keeps_duals=options.keeps_duals,
+        )
     if problem.loss == "log_loss":
         return MultinomialLogistic(
             problem,

@@ -68,12 +68,12 @@ class NewtonRows(LogisticRows):
         for into, given in ((engine.W, W), (R, gradient)):
             engine.matrix(into)[:] = as_matrix(given, self.problem, class_major=class_major)
         V, n_products = conjugate_gradients(
+            engine,
             hessian_product(engine),
             preconditioning(engine, inverse),
             R,
             _norm,
             accuracy * _norm(R),
-            engine.dot,
         )
         here = as_matrix(total, self.problem, class_major=class_major)
         here += here.dtype.type(weight) * engine.matrix(V)

@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
 import numpy as np
+import scipy.linalg
 import scipy.special
 from numpy.typing import NDArray
 
@@ -35,6 +36,7 @@ NO_LOG = -1000  # v behind the classes, as the kernels have it
 DOUBLE = np.dtype(np.float64)
 NONE = np.empty(0)
 INTERCEPT_STEPS = 5  # towards the best intercepts at W = 0
+MOST_FACTORIZED = 1024  # features and classes whose curvature is factorized by eigenvalues
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -78,6 +80,10 @@ class PrimalEngine:
         sum_i C_i e_{y_i}
     is_free : bool
         Whether there are intercepts that are not regularized.
+    most_factorized : int
+        Features and classes up to which curvature is factorized by eigenvalues.
+    factorizes_samples : bool
+        Whether the Hessian of some rows may be a preconditioner.
     W : ndarray
 
     Raises
@@ -85,6 +91,9 @@ class PrimalEngine:
     MemoryError
         If W and what training needs beside it do not fit into memory.
     """
+
+    most_factorized = MOST_FACTORIZED
+    factorizes_samples = True
 
     def __init__(self, problem: Problem, parts: Parts, *, regularize_intercept: bool) -> None:
         data = problem.dataset
@@ -96,7 +105,7 @@ class PrimalEngine:
         parts.add(SmoothLossSums.count, (), (sizes, costs))
         self.n_examples, self.n_values = (int(size) for size in sizes)
         self.total_cost, self.class_costs = float(costs[0]), costs[1:]
-        self.class_major = in_batches(problem, (self.n_values, self.n_examples))
+        self.class_major = self.is_class_major()
         self.W = self.new_weights()
         self._zero_objective: float | None = None
 
@@ -125,19 +134,29 @@ class PrimalEngine:
         W = self.new_weights()
         primal, gradient = self.gradient(W)
         for _ in range(INTERCEPT_STEPS * self.is_free):
-            given = self.class_costs + self.bias(gradient) / self.problem.dataset.bias
+            given = self.class_costs + self.host(self.bias(gradient)) / self.problem.dataset.bias
             with np.errstate(divide="ignore", invalid="ignore"):
                 steps = np.log(self.class_costs / given)
             if not np.isfinite(steps).all():
                 break
-            self.bias(W)[:] += steps / self.problem.dataset.bias
+            self.bias(W)[:] += self.placed(steps / self.problem.dataset.bias)
             lower, gradient = self.gradient(W)
             if not lower < primal:
                 break
             primal = lower
         return primal
 
+    def primal_at_origin(self) -> float:
+        """Return P at W = 0, intercepts included."""
+        if self.problem.base is None:
+            return self.total_cost * float(np.log(self.problem.dataset.n_classes))
+        return self.gradient(self.new_weights())[0]
+
     # Layout
+
+    def is_class_major(self) -> bool:
+        """Whether W has a row for each class, not for each feature."""
+        return in_batches(self.problem, (self.n_values, self.n_examples))
 
     def new_weights(self, dtype: DType | None = None) -> Array:
         """Return zeros laid out like W."""
@@ -157,13 +176,54 @@ class PrimalEngine:
         d, k = self.problem.dataset.n_features, self.problem.dataset.n_classes
         return W[:k, d] if self.class_major else W[d, :k]
 
+    # Arithmetic, which is that of other arrays where W lies on a device
+
+    @property
+    def eps(self) -> float:
+        """The relative spacing of the numbers of W."""
+        return float(np.finfo(self.problem.dataset.dtype).eps)
+
+    def zeros(self, shape: tuple[int, ...]) -> Array:
+        """Return zeros in float64, for sums of curvature."""
+        return np.zeros(shape)
+
+    def eigh(self, matrix: Array) -> tuple[Array, Array]:
+        """Return the eigenvalues, at least 0, and eigenvectors of a matrix that ``zeros`` made."""
+        values, vectors = scipy.linalg.eigh(matrix)
+        return np.maximum(values, 0), vectors
+
+    def narrowed(self, numbers: Array) -> Array:
+        """Return numbers in the type of W."""
+        return numbers.astype(self.problem.dataset.dtype)
+
+    def host(self, numbers: Array) -> Array:
+        """Return numbers like those of W as an ndarray."""
+        return numbers
+
+    def placed(self, numbers: Array) -> Array:
+        """Return an ndarray as numbers that lie where W does."""
+        return numbers
+
+    def inner(self, a: Array, b: Array) -> float:
+        """Return the inner product of two arrays like W."""
+        return dot(a, b)
+
+    def dot(self, a: Array, b: Array) -> float:
+        """Return the inner product of two arrays like W, the same in all processes."""
+        return self.broadcast_number(self.inner(a, b))
+
+    def centre(self, W: Array) -> None:
+        """Subtract the mean over the classes, which lowers the norm and changes no probability."""
+        of_classes = self.matrix(W)
+        of_classes -= of_classes.mean(axis=1, keepdims=True)
+
     @contextmanager
     def regularized(self, W: Array) -> Iterator[Array]:
         """Give W, with zeros in the place of free intercepts meanwhile."""
         if not self.is_free:
             yield W
             return
-        kept = self.bias(W).copy()
+        kept = self.bias(W) + 0
         try:
             self.bias(W)[:] = 0
             yield W
@@ -193,7 +253,7 @@ class PrimalEngine:
         self.parts.add(SmoothLossSums.gradient, (W, self.class_major), (gradient, loss))
         with self.regularized(W):
             gradient += W
-            penalty = 0.5 * dot(W, W)
+            penalty = 0.5 * self.inner(W, W)
         return self.broadcast_number(float(loss[0]) + penalty), gradient
 
     def broadcast_number(self, number: float) -> float:
@@ -201,10 +261,6 @@ class PrimalEngine:
         numbers = np.array([number])
         self.parts.broadcast(numbers)
         return float(numbers[0])
-
-    def dot(self, a: Array, b: Array) -> float:
-        """Return the inner product of two arrays like W, the same in all processes."""
-        return self.broadcast_number(dot(a, b))
 
     def curvature(self, along: Array, out: Array) -> None:
         """Add the product of the losses' Hessian at W with a matrix like W."""

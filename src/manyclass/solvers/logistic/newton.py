@@ -23,7 +23,7 @@ import numpy as np
 
 from manyclass.problem.solution import Certificate, EpochRecord, Start, Weights, scale_of
 from manyclass.solvers.logistic.certificate import certify_weights
-from manyclass.solvers.logistic.engine import PrimalEngine, dot
+from manyclass.solvers.logistic.engine import PrimalEngine
 from manyclass.solvers.logistic.preconditioners import Preconditioner, preconditioner_for
 from manyclass.solvers.stopping import Found, StoppingRule
 from manyclass.utils.machine import one_blas_thread
@@ -65,7 +65,7 @@ class LogisticNewton:
     def __init__(self, engine: PrimalEngine) -> None:
         self.engine = engine
         self.primal, self._gradient = engine.gradient(engine.W)
-        if not self.primal <= self._primal_at_zero():
+        if engine.inner(engine.W, engine.W) > 0 and not self.primal <= engine.primal_at_origin():
             engine.W[:] = 0
             self.primal, self._gradient = engine.gradient(engine.W)
         self._size = self._size_of(self._gradient)
@@ -85,12 +85,6 @@ class LogisticNewton:
         """Bound of P less the optimum, by the gradient."""
         return 0.5 * self._size**2
 
-    def _primal_at_zero(self) -> float:
-        engine = self.engine
-        if engine.problem.base is None:
-            return engine.total_cost * float(np.log(engine.problem.dataset.n_classes))
-        return engine.gradient(engine.new_weights())[0] if engine.W.any() else self.primal
-
     def _step(self, tol: float) -> int:
         """Step along the direction; return the products with the Hessian."""
         engine = self.engine
@@ -99,7 +93,7 @@ class LogisticNewton:
         self._inverse = self._inverse or preconditioner_for(engine)
         product, precondition = hessian_product(engine), preconditioning(engine, self._inverse)
         direction, n_products = conjugate_gradients(
-            product, precondition, self._gradient, self._size_of, goal, engine.dot
+            engine, product, precondition, self._gradient, self._size_of, goal
         )
         self._search(direction)
         return n_products
@@ -108,11 +102,11 @@ class LogisticNewton:
         """Move W along a direction until P falls enough; return whether it has moved."""
         engine, W = self.engine, self.engine.new_weights()
         slope = engine.dot(direction, self._gradient)
-        noise = 10 * float(np.finfo(self._gradient.dtype).eps) * abs(self.primal)
+        noise = 10 * engine.eps * abs(self.primal)
         length = 1.0
         for trial in range(most_trials):
-            W[:] = engine.W + W.dtype.type(length) * direction
-            _centre(engine.matrix(W))
+            W[:] = engine.W + length * direction
+            engine.centre(W)
             engine.parts.broadcast(W)
             primal, gradient = engine.gradient(W)
             falls = primal <= self.primal + ENOUGH * length * slope
@@ -128,9 +122,10 @@ class LogisticNewton:
 
     def _size_of(self, R: Array) -> float:
         """Return the norm of a gradient or residual, as the gap has it."""
-        squared, engine = dot(R, R), self.engine
+        engine = self.engine
+        squared = engine.inner(R, R)
         if engine.is_free:
-            own = engine.bias(R).astype(np.float64)
+            own = engine.host(engine.bias(R)).astype(np.float64)
             excess = own / engine.problem.dataset.bias
             squared += float(excess**2 @ np.maximum(1, 1 / engine.class_costs) - own @ own)
         return engine.broadcast_number(float(np.sqrt(max(squared, 0.0))))
@@ -275,7 +270,7 @@ def preconditioning(engine: PrimalEngine, inverse: Preconditioner) -> Callable[[
     inverse.update(engine)
 
     def precondition(R: Array) -> Array:
-        scaled = np.zeros_like(R)
+        scaled = engine.new_weights()
         engine.matrix(scaled)[:] = inverse(engine.matrix(R))
         return scaled
 
@@ -283,38 +278,31 @@ def preconditioning(engine: PrimalEngine, inverse: Preconditioner) -> Callable[[
 
 
 def conjugate_gradients(
+    engine: PrimalEngine,
     product: Callable[[Array], Array],
     precondition: Callable[[Array], Array],
     gradient: Array,
     size: Callable[[Array], float],
     goal: float,
-    inner: Callable[[Array, Array], float],
 ) -> tuple[Array, int]:
-    """Solve H V = -gradient until the residual's size is at most `goal`, or its norm underflows.
-
-    `inner` is the inner product.
-    """
-    V, residual = np.zeros_like(gradient), -gradient
+    """Solve H V = -gradient until the residual's size is at most `goal`, or its norm underflows."""
+    V, direction, residual = engine.new_weights(), engine.new_weights(), -gradient
     scaled = precondition(residual)
-    direction, before = scaled.copy(), inner(residual, scaled)
+    direction[:] = scaled
+    before = engine.dot(residual, scaled)
     for n in range(MOST_PRODUCTS):
         if size(residual) <= goal or not before > 0:
             return V, n
         along = product(direction)
-        curvature = inner(direction, along)
+        curvature = engine.dot(direction, along)
         if not curvature > 0:
             return (V if n else scaled), n + 1
-        length = V.dtype.type(before / curvature)
+        length = before / curvature
         V += length * direction
         residual -= length * along
         scaled = precondition(residual)
-        now = inner(residual, scaled)
-        direction *= V.dtype.type(now / before)
+        now = engine.dot(residual, scaled)
+        direction *= now / before
         direction += scaled
         before = now
     return V, MOST_PRODUCTS
-
-
-def _centre(W: Array) -> None:
-    """Subtract the mean over the classes, which lowers the norm and changes no probability."""
-    W -= W.mean(axis=1, keepdims=True)

@@ -20,8 +20,6 @@ from __future__ import annotations
 from typing import Protocol
 
 import numpy as np
-import scipy.linalg
-from numpy.typing import NDArray
 
 from manyclass.rows.parts import Question
 from manyclass.rows.questions import SmoothLossSums
@@ -29,9 +27,9 @@ from manyclass.solvers.cholesky import Solve, inverse_of
 from manyclass.solvers.logistic.engine import PrimalEngine
 from manyclass.utils.types import Array
 
-# G and A are factorized up to so many features and classes, where there are as many rows; G is of
-# so many rows for each feature.
-MOST_FACTORIZED, ROWS_FOR_EACH = 1024, 16
+# G and A are factorized up to so many features and classes as the engine says, where there are as
+# many rows; G is of so many rows for each feature.
+ROWS_FOR_EACH = 16
 # H of a sample is factorized up to so many numbers of W, from so many rows for each of them, where
 # that costs no more than so many products with H: its multiply-adds are those of matrix products,
 # several times as fast as those of rows by themselves.
@@ -59,21 +57,22 @@ class Diagonal:
     """
 
     def __init__(self, engine: PrimalEngine) -> None:
-        self._g = np.zeros(engine.problem.dataset.n_features + 1)
+        self._g = engine.zeros((engine.problem.dataset.n_features + 1,))
         engine.parts.add(SmoothLossSums.squares, (), (self._g,))
         self._scale: Array = np.ones(1)
 
     def update(self, engine: PrimalEngine) -> None:
         """Take the mean of p (1 - p) of every class over some rows at the engine's W."""
-        total, weight = np.zeros(engine.problem.dataset.n_classes), np.zeros(1)
+        total, weight = engine.zeros((engine.problem.dataset.n_classes,)), np.zeros(1)
         at = engine.W, engine.class_major, engine.n_examples, SAMPLED_ROWS
         engine.parts.add(SmoothLossSums.variances, at, (total, weight))
-        scale = 1 / (1 + np.multiply.outer(self._g, total / weight))
-        self._scale = scale.astype(engine.W.dtype)
+        means = total / float(weight[0])
+        self._scale = engine.narrowed(1 / (1 + self._g[:, None] * means[None, :]))
 
     def __call__(self, R: Array) -> Array:
         """Apply it to an array of shape (d + 1, k)."""
-        return np.asarray(R * self._scale)
+        scaled: Array = R * self._scale
+        return scaled
 
 
 class Kronecker:
@@ -91,19 +90,17 @@ class Kronecker:
 
     def update(self, engine: PrimalEngine) -> None:
         """Take A and G at the engine's W."""
-        g, Q = scipy.linalg.eigh(
-            self._sample.total(engine, SmoothLossSums.gram, engine.problem.dataset.n_features + 1)
-        )
-        a, U = scipy.linalg.eigh(_mean_curvature(engine))
-        dtype = engine.W.dtype
-        self._Q, self._U = Q.astype(dtype), U.astype(dtype)
-        scale = 1 / (1 + np.multiply.outer(np.maximum(g, 0), np.maximum(a, 0)))
-        self._scale = scale.astype(dtype)
+        size = engine.problem.dataset.n_features + 1
+        g, Q = engine.eigh(self._sample.total(engine, SmoothLossSums.gram, size))
+        a, U = engine.eigh(_mean_curvature(engine))
+        self._Q, self._U = engine.narrowed(Q), engine.narrowed(U)
+        self._scale = engine.narrowed(1 / (1 + g[:, None] * a[None, :]))
 
     def __call__(self, R: Array) -> Array:
         """Apply it to an array of shape (d + 1, k)."""
         rotated = (self._Q.T @ R @ self._U) * self._scale
-        return np.asarray(self._Q @ rotated @ self._U.T)
+        applied: Array = self._Q @ rotated @ self._U.T
+        return applied
 
 
 class SampledHessian:
@@ -139,9 +136,9 @@ class _Sample:
         engine.parts.add(SmoothLossSums.sampled_cost, (engine.n_examples, wanted), (cost,))
         self._scale = engine.total_cost / float(cost[0])
 
-    def total(self, engine: PrimalEngine, question: Question, size: int) -> NDArray[np.float64]:
+    def total(self, engine: PrimalEngine, question: Question, size: int) -> Array:
         """Return a sum over them at the engine's W, shape (size, size)."""
-        total = np.zeros((size, size))
+        total = engine.zeros((size, size))
         some = engine.n_examples, self._wanted, self._scale
         engine.parts.add(question, (engine.W, engine.class_major, *some), (total,))
         return total
@@ -156,6 +153,8 @@ def preconditioner_for(engine: PrimalEngine) -> Preconditioner:
 
 def is_sampled(engine: PrimalEngine) -> bool:
     """Whether H of a sample is small enough to be factorized at every step."""
+    if not engine.factorizes_samples:
+        return False
     n, numbers = engine.n_examples, numbers_of(engine)
     n_rows = min(n, ROWS_FOR_EACH_NUMBER * numbers)
     work = numbers**2 * (n_rows + numbers / 3)
@@ -167,8 +166,8 @@ def is_sampled(engine: PrimalEngine) -> bool:
 def is_factorized(engine: PrimalEngine) -> bool:
     """Whether G is factorized, not replaced by its diagonal."""
     data = engine.problem.dataset
-    few = data.n_features < min(MOST_FACTORIZED, engine.n_examples)
-    return few and data.n_classes <= MOST_FACTORIZED
+    few = data.n_features < min(engine.most_factorized, engine.n_examples)
+    return few and data.n_classes <= engine.most_factorized
 
 
 def numbers_of(engine: PrimalEngine) -> int:
@@ -177,9 +176,10 @@ def numbers_of(engine: PrimalEngine) -> int:
     return (data.n_features + 1) * data.n_classes
 
 
-def _mean_curvature(engine: PrimalEngine) -> NDArray[np.float64]:
+def _mean_curvature(engine: PrimalEngine) -> Array:
     """Return A of all rows."""
     k = engine.problem.dataset.n_classes
-    total, trace = np.zeros((k, k)), np.zeros(1)
+    total, trace = engine.zeros((k, k)), np.zeros(1)
     engine.parts.add(SmoothLossSums.moments, (engine.W, engine.class_major), (total, trace))
-    return np.asarray(total / max(float(trace[0]), np.finfo(np.float64).tiny))
+    mean: Array = total / max(float(trace[0]), float(np.finfo(np.float64).tiny))
+    return mean

@@ -1,0 +1,101 @@
+"""W on a device, and what Newton's method and certificates ask of rows there."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import numpy as np
+
+from manyclass.arrays.namespace import to_numpy
+from manyclass.arrays.smooth_sums import SmoothRows
+from manyclass.problem.problem import Problem
+from manyclass.problem.solution import Start
+from manyclass.problem.zero_objective import zero_objective
+from manyclass.rows.parts import OnePart
+from manyclass.solvers.logistic.engine import DOUBLE, PrimalEngine
+from manyclass.utils.types import Array, DType
+
+
+class ArrayEngine(PrimalEngine):
+    """W = 0 at first, of shape (d + 1, k), on the device of X.
+
+    Parameters
+    ----------
+    problem : Problem
+        Of a ``DeviceDataset``, with a smooth loss.
+    regularize_intercept : bool
+    """
+
+    most_factorized = 4096
+    factorizes_samples = False
+
+    def __init__(self, problem: Problem, *, regularize_intercept: bool) -> None:
+        self.rows = SmoothRows(problem)
+        self.place, self.xp = self.rows.place, self.rows.xp
+        super().__init__(problem, OnePart(self.rows), regularize_intercept=regularize_intercept)
+
+    def _primal_at_zero(self) -> float:
+        is_logistic = self.problem.loss == "log_loss"
+        return super()._primal_at_zero() if is_logistic else zero_objective(self.problem)
+
+    def primal_at_origin(self) -> float:
+        """Return P at W = 0, intercepts included."""
+        return zero_objective(self.problem)
+
+    def is_class_major(self) -> bool:
+        """Whether W has a row for each class: it has one for each feature."""
+        return False
+
+    def new_weights(self, dtype: DType | None = None) -> Array:
+        """Return zeros like W on the device; in float64, of certificates, as an ndarray."""
+        if dtype is DOUBLE:
+            return super().new_weights(dtype)
+        data = self.problem.dataset
+        zeros: Array = self.place.zeros((data.n_features + 1, data.n_classes), self.rows.dtype)
+        return zeros
+
+    def load(self, start: Start) -> None:
+        """Take over W."""
+        self.W[:] = self.placed(np.asarray(start.weights))
+
+    def weights(self, order: Literal["F", "K"] = "F") -> Array:
+        """Return W, an ndarray; the mean of free intercepts is 0."""
+        W = np.array(to_numpy(self.W), order="F" if order == "F" else "C")
+        if self.is_free:
+            W[-1] -= W[-1].mean()
+        return W
+
+    # Arithmetic
+
+    def zeros(self, shape: tuple[int, ...]) -> Array:
+        """Return zeros in float64."""
+        zeros: Array = self.place.zeros(shape, self.xp.float64)
+        return zeros
+
+    def eigh(self, matrix: Array) -> tuple[Array, Array]:
+        """Return the eigenvalues, at least 0, and the eigenvectors."""
+        values, vectors = self.xp.linalg.eigh(matrix)
+        return self.xp.clip(values, 0, None), vectors
+
+    def narrowed(self, numbers: Array) -> Array:
+        """Return numbers in the type of W."""
+        narrow: Array = self.xp.astype(numbers, self.rows.dtype)
+        return narrow
+
+    def host(self, numbers: Array) -> Array:
+        """Return numbers like those of W as an ndarray."""
+        return to_numpy(numbers)
+
+    def placed(self, numbers: Array) -> Array:
+        """Return an ndarray as numbers that lie where W does."""
+        there: Array = self.place.asarray(numbers, self.rows.dtype)
+        return there
+
+    def inner(self, a: Array, b: Array) -> float:
+        """Return the inner product of two arrays like W."""
+        return float(self.xp.sum(a * b, dtype=self.xp.float64))
+
+    def centre(self, W: Array) -> None:
+        """Subtract the mean over the classes, unless each class is a problem of its own."""
+        if not self.problem.formulation.is_separable:
+            W -= self.xp.mean(W, axis=1, keepdims=True)

@@ -1,0 +1,213 @@
+"""Arrays of any namespace of the array API standard, and what the standard lacks.
+
+array-api-compat gives PyTorch and CuPy the functions of the standard. Where the standard has no
+function (assignment by index, the largest numbers of rows, products in TF32), those of PyTorch,
+CuPy and NumPy are called, and slower code of the standard for other arrays.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import sys
+from collections.abc import Iterator
+from functools import lru_cache
+from types import ModuleType
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from manyclass.utils.types import Array
+
+DeviceArray: TypeAlias = Any  # an array of a namespace of the standard
+
+# Whether arrays of other namespaces than NumPy that lie on the CPU count as arrays on a device, for
+# tests: the core trains on the CPU.
+CPU_COUNTS = False
+
+
+def is_on_device(X: object) -> bool:
+    """Whether X is an array of PyTorch, CuPy or another namespace that lies on a device."""
+    if isinstance(X, np.ndarray) or not is_array(X):
+        return False
+    return CPU_COUNTS or str(device_of(X)) not in ("cpu", "CPU_DEVICE", "Device('CPU_DEVICE')")
+
+
+def is_array(X: object) -> bool:
+    """Whether X is an array of the standard; without an import, as its own module is loaded."""
+    module = type(X).__module__.partition(".")[0]
+    if module in ("torch", "cupy"):
+        return hasattr(X, "shape") and module in sys.modules
+    return module == "array_api_strict"
+
+
+@lru_cache(maxsize=1)
+def _compat() -> ModuleType:
+    """Import array-api-compat.
+
+    Raises
+    ------
+    ImportError
+    """
+    try:
+        import array_api_compat
+    except ImportError:
+        raise ImportError(
+            "training on a device needs array-api-compat: pip install 'manyclass[devices]'"
+        ) from None
+    return array_api_compat
+
+
+def namespace_of(X: DeviceArray) -> ModuleType:
+    """Return the namespace of an array."""
+    xp: ModuleType = _compat().array_namespace(X)
+    return xp
+
+
+def device_of(X: DeviceArray) -> object:
+    """Return the device of an array."""
+    device: object = _compat().device(X)
+    return device
+
+
+def to_numpy(X: DeviceArray) -> Array:
+    """Return an array as an ndarray, copied from its device."""
+    if isinstance(X, np.ndarray):
+        return X
+    if is_torch(X):
+        X = X.detach()
+        if str(X.dtype) == "torch.bfloat16":  # NumPy has no such type
+            X = X.float()
+        return np.asarray(X.cpu().numpy())
+    if _compat().is_cupy_array(X):
+        return np.asarray(X.get())
+    return np.array(np.from_dlpack(X))
+
+
+def is_torch(X: DeviceArray) -> bool:
+    """Whether X is a tensor of PyTorch."""
+    return type(X).__module__.partition(".")[0] == "torch"
+
+
+def dtype_name(X: DeviceArray) -> str:
+    """Return the name of the type of an array, such as "float32" or "bfloat16"."""
+    return str(X.dtype).rpartition(".")[2]
+
+
+class Place:
+    """A namespace and a device, on which arrays are made.
+
+    Parameters
+    ----------
+    X : array
+        One that lies there.
+
+    Attributes
+    ----------
+    xp : module
+    device : object
+    """
+
+    def __init__(self, X: DeviceArray) -> None:
+        self.xp, self.device = namespace_of(X), device_of(X)
+        self.is_torch = is_torch(X)
+        self.is_gpu = self.is_torch and str(self.device).startswith("cuda")
+        self._indexes = self.is_torch or _compat().is_cupy_array(X)
+
+    def asarray(self, numbers: DeviceArray, dtype: object = None) -> DeviceArray:
+        """Return numbers as an array that lies here."""
+        if isinstance(numbers, np.ndarray):
+            if self.is_torch and not numbers.flags.writeable:
+                numbers = numbers.copy()  # PyTorch warns of memory that it could not write to
+            numbers = self.xp.asarray(numbers, device=self.device)
+        return numbers if dtype is None else self.xp.astype(numbers, dtype)
+
+    def zeros(self, shape: tuple[int, ...], dtype: object) -> DeviceArray:
+        """Return zeros."""
+        return self.xp.zeros(shape, dtype=dtype, device=self.device)
+
+    def arange(self, n: int) -> DeviceArray:
+        """Return the numbers 0 to n - 1."""
+        return self.xp.arange(n, device=self.device)
+
+    def where(self, condition: DeviceArray, X: DeviceArray, other: float) -> DeviceArray:
+        """Return X where the condition holds, and a number elsewhere."""
+        if self.is_torch:
+            return self.xp.where(condition, X, other)
+        return self.xp.where(condition, X, self.xp.asarray(other, dtype=X.dtype))
+
+    def rows_of(self, X: DeviceArray, rows: Array) -> DeviceArray:
+        """Return a copy of some rows, whose numbers are on the host."""
+        return self.xp.take(X, self.asarray(np.asarray(rows, np.int64)), axis=0)
+
+    def put_rows(self, A: DeviceArray, rows: DeviceArray, values: DeviceArray) -> None:
+        """A[rows] = values, in place; no row is there twice."""
+        if self._indexes:
+            A[rows] = values
+            return
+        for at, row in enumerate(to_numpy(rows).tolist()):
+            A[row, ...] = values[at, ...]
+
+    def spread(
+        self, values: DeviceArray, columns: DeviceArray, n_columns: int
+    ) -> DeviceArray:
+        """Return rows of zeros with row i's values added in its columns; shape (m, n_columns)."""
+        out = self.zeros((values.shape[0], n_columns), values.dtype)
+        if self.is_torch:
+            return out.scatter_add_(1, columns, values)
+        every = self.xp.arange(n_columns, device=self.device)[None, :]
+        for j in range(values.shape[1]):
+            out += self.where(every == columns[:, j : j + 1], values[:, j : j + 1], 0.0)
+        return out
+
+    def largest(self, A: DeviceArray, n: int) -> tuple[DeviceArray, DeviceArray]:
+        """Return the n largest numbers of each row, and their columns."""
+        if self.is_torch:
+            values, columns = A.topk(n, 1)
+            return values, columns
+        columns = self.xp.argsort(A, axis=1, descending=True, stable=True)[:, :n]
+        return self.xp.take_along_axis(A, columns, axis=1), columns
+
+    def softmax(self, S: DeviceArray) -> DeviceArray:
+        """Return the softmax of each row."""
+        if self.is_torch:
+            return S.softmax(1)
+        E = self.xp.exp(S - self.xp.max(S, axis=1, keepdims=True))
+        E /= self.xp.sum(E, axis=1, keepdims=True)
+        return E
+
+    def log_sum_exp(self, S: DeviceArray) -> DeviceArray:
+        """Return log sum exp of each row, shape (m,)."""
+        if self.is_torch:
+            return S.logsumexp(1)
+        top = self.xp.max(S, axis=1)
+        return top + self.xp.log(self.xp.sum(self.xp.exp(S - top[:, None]), axis=1))
+
+    def softmax_product(self, P: DeviceArray, T: DeviceArray) -> DeviceArray:
+        """Return p * (t - p . t) of each row, the derivative of the softmax p along t."""
+        if self.is_torch:
+            return sys.modules["torch"].ops.aten._softmax_backward_data(T, P, 1, P.dtype)
+        T = T - self.xp.sum(P * T, axis=1, keepdims=True)
+        T *= P
+        return T
+
+    @contextlib.contextmanager
+    def fast_products(self, wanted: bool = True) -> Iterator[None]:
+        """Compute products of float32 in TF32 meanwhile, where the device has it."""
+        if not (self.is_torch and wanted):
+            yield
+            return
+        matmul = sys.modules["torch"].backends.cuda.matmul
+        before, matmul.allow_tf32 = matmul.allow_tf32, True
+        try:
+            yield
+        finally:
+            matmul.allow_tf32 = before
+
+    def free_memory(self) -> int | None:
+        """Return the bytes of the device that are free; None where that is not known."""
+        if self.is_torch and str(self.device).startswith("cuda"):
+            torch = sys.modules["torch"]
+            free: int = torch.cuda.mem_get_info(self.device)[0]
+            kept = torch.cuda.memory_reserved(self.device)
+            return free + int(kept) - int(torch.cuda.memory_allocated(self.device))
+        return None

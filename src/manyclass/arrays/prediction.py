@@ -1,0 +1,75 @@
+"""Scores and best classes of rows on a device, computed there, block by block."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from types import ModuleType
+
+import numpy as np
+from numpy.typing import NDArray
+
+from manyclass.arrays.dataset import training_type
+from manyclass.arrays.namespace import DeviceArray, Place, to_numpy
+from manyclass.arrays.rows import LEAST_ROWS, NUMBERS_AT_A_TIME
+from manyclass.utils.types import Array
+
+
+def scores_on_device(X: DeviceArray, coef: Array, intercept: Array) -> Array:
+    """Return the scores of rows as an ndarray.
+
+    Parameters
+    ----------
+    X : array of shape (n, d)
+        On its device.
+    coef : ndarray of shape (k, d), or (1, d)
+    intercept : ndarray of shape (k,) or (1,)
+
+    Returns
+    -------
+    ndarray of shape (n, k) or (n, 1)
+        In the wider of the types of X, widened as in training, and of the weights.
+
+    Raises
+    ------
+    ValueError
+        If X holds NaN or infinity.
+    """
+    parts = [to_numpy(S) for S in _scores(X, coef, intercept)]
+    empty = np.empty((0, len(intercept)), np.result_type(training_type(X), coef))
+    return np.concatenate([empty, *parts])
+
+
+def best_on_device(
+    X: DeviceArray, coef: Array, intercept: Array, top: int
+) -> NDArray[np.int64]:
+    """Return the positions of the best classes of rows, shape (n, top); arguments as above."""
+    place, parts = Place(X), [np.empty((0, top), np.int64)]
+    for S in _scores(X, coef, intercept):
+        if S.shape[1] == 1:
+            S = place.xp.concat([0 * S, S], axis=1)
+        if top == 1:
+            best = place.xp.argmax(S, axis=1)[:, None]
+        else:
+            best = place.xp.argsort(S, axis=1, descending=True, stable=True)[:, :top]
+        parts.append(to_numpy(best).astype(np.int64))
+    return np.concatenate(parts)
+
+
+def _scores(X: DeviceArray, coef: Array, intercept: Array) -> Iterator[DeviceArray]:
+    """Yield the scores of some rows after the others."""
+    place = Place(X)
+    xp, wide = place.xp, np.result_type(training_type(X), coef)
+    dtype = xp.float64 if wide == np.float64 else xp.float32
+    W = place.asarray(np.ascontiguousarray(coef.T, wide))
+    b = place.asarray(np.ascontiguousarray(intercept, wide))
+    step = max(LEAST_ROWS, NUMBERS_AT_A_TIME // max(coef.shape))
+    for begin in range(0, X.shape[0], step):
+        S = xp.astype(X[begin : begin + step, :], dtype, copy=False) @ W + b[None, :]
+        if not bool(xp.all(xp.isfinite(S))):
+            _refuse(X[begin : begin + step, :], xp)
+        yield S
+
+
+def _refuse(X: DeviceArray, xp: ModuleType) -> None:
+    if not bool(xp.all(xp.isfinite(X))):
+        raise ValueError("Input X contains NaN or infinity.")

@@ -1,0 +1,185 @@
+"""Visits of rows from one W: steps of the z of each row by itself, on arrays.
+
+With q = ||x||^2 > 0 and b_c = z_c + sum z + xi_c / q for c != y, the z' that maximizes D over the
+block of a row is
+
+    Crammer-Singer   z' = max(0, b - theta),         sum z' = theta, or = C where theta > C
+    Weston-Watkins   z' = clip(b - theta, 0, C),     sum z' = theta
+
+Thetas are roots of monotone, piecewise linear functions, found by Newton's method in a few steps; a
+z' that is not quite the best is still feasible, and the line search takes of it what raises D.
+Source: Keerthi et al. 2008, sec. 2.1; cpp/subproblem.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from types import ModuleType
+from typing import Protocol
+
+from manyclass.arrays.namespace import DeviceArray
+from manyclass.arrays.rows import ArrayRows
+from manyclass.arrays.svm_certificate import coefficients, slacks
+
+STEPS, LOOKS = 4, 6  # Newton steps between two looks at their progress, and looks
+CLOSE = 1e-6  # change of theta, as a share of C, that is none
+RELAXATION = 1.9  # alpha of ADMM
+
+
+class RowVisits(Protocol):
+    """z of all rows, and steps of the z of some.
+
+    Attributes
+    ----------
+    Z : array of shape (n, k)
+    """
+
+    Z: DeviceArray
+
+    def visit(
+        self, products: DeviceArray, W: DeviceArray, i: DeviceArray
+    ) -> tuple[DeviceArray, DeviceArray, DeviceArray]:
+        """Solve the blocks of rows i, given x_i^T w_c without the constant feature.
+
+        Returned: the coefficients v of their steps, which add sum_i x_i v_i^T to W, shape (m, k);
+        sum Delta . xi; the sum of the rows' gaps before the steps.
+        """
+
+    def store(self, i: DeviceArray, V: DeviceArray, theta: DeviceArray) -> None:
+        """Take theta of the steps of rows i."""
+
+
+class OneVsRest(Protocol):
+    """What the relaxation of one-vs-rest has of some rows (admm.py)."""
+
+    rows: ArrayRows
+    v: DeviceArray
+    rho: DeviceArray
+    caps: DeviceArray
+    gamma: float
+
+
+Relaxation = Callable[[OneVsRest, slice, DeviceArray], tuple[DeviceArray, DeviceArray]]
+
+
+def relaxation_of(rows: ArrayRows) -> Relaxation | None:
+    """Return the kernel of one-vs-rest where it runs."""
+    if rows.place.is_torch:
+        from manyclass.arrays import triton_visits
+
+        if triton_visits.serves(rows):
+            return triton_visits.relax
+    return None
+
+
+def visits_of(rows: ArrayRows, norms: DeviceArray) -> RowVisits:
+    """Return visits by the kernel of ``triton_visits.py`` where it runs, else by array functions."""
+    if rows.place.is_torch:
+        from manyclass.arrays import triton_visits
+
+        if triton_visits.serves(rows):
+            return triton_visits.TritonVisits(rows, norms)
+    return ArrayVisits(rows, norms)
+
+
+class ArrayVisits(RowVisits):
+    """Visits by functions of the array API standard.
+
+    Parameters
+    ----------
+    rows : ArrayRows
+    norms : array of shape (n,)
+        q_i.
+    """
+
+    def __init__(self, rows: ArrayRows, norms: DeviceArray) -> None:
+        self.rows, self.xp = rows, rows.xp
+        self.Z = rows.place.zeros((rows.n, rows.k), rows.dtype)
+        self._caps, self._q = (self.xp.astype(a, rows.dtype) for a in (rows.costs, norms))
+
+    def visit(
+        self, products: DeviceArray, W: DeviceArray, i: DeviceArray
+    ) -> tuple[DeviceArray, DeviceArray, DeviceArray]:
+        """Solve the blocks of rows i."""
+        xp, rows = self.xp, self.rows
+        labels, cap, q = (rows.of(a, i) for a in (rows.labels, self._caps, self._q))
+        S = products + rows.bias * W[-1:, :]
+        if rows.has_base:
+            S += xp.astype(rows.base(i), S.dtype, copy=False)
+        xi, old = slacks(rows, S, labels), xp.take(self.Z, i, axis=0)
+        b = old + xp.sum(old, axis=1, keepdims=True) + xi / q[:, None]
+        b = rows.place.where(~rows.own(labels), b, -math.inf)
+        is_max = rows.problem.formulation.takes_maximum
+        steps = (crammer_singer if is_max else weston_watkins)(xp, b, cap) - old
+        above = xp.clip(xi, 0, None)
+        losses = xp.max(above, axis=1) if is_max else xp.sum(above, axis=1)
+        used = rows.place.where(old > 0, old * xi, 0.0)
+        gap = xp.sum(cap * losses - xp.sum(used, axis=1))
+        slope = xp.sum(xp.where(steps != 0, steps * xi, 0 * steps))
+        return coefficients(rows, steps, labels), slope, gap
+
+    def store(self, i: DeviceArray, V: DeviceArray, theta: DeviceArray) -> None:
+        """Take theta of the steps of rows i."""
+        rows = self.rows
+        steps = rows.place.where(~rows.own(rows.of(rows.labels, i)), -V, 0.0)
+        Z = self.xp.clip(self.xp.take(self.Z, i, axis=0) + theta * steps, 0, None)
+        rows.place.put_rows(self.Z, i, Z)
+
+
+def crammer_singer(xp: ModuleType, b: DeviceArray, cap: DeviceArray) -> DeviceArray:
+    """Return z' of each row.
+
+    Parameters
+    ----------
+    xp : module
+    b : array of shape (m, k)
+        -inf for the own class.
+    cap : array of shape (m,)
+        C_i.
+    """
+    zero = 0 * cap[:, None]
+
+    def step(theta: DeviceArray) -> DeviceArray:
+        over = b > theta[:, None]
+        total = xp.sum(xp.where(over, b, zero), axis=1)
+        count = xp.sum(xp.astype(over, b.dtype), axis=1)
+        bound = (total - cap) / xp.clip(count, 1.0, None)
+        return xp.clip(xp.maximum(total / (count + 1), bound), 0, None)
+
+    top = xp.max(b, axis=1)
+    theta = _settled(xp, step, xp.clip(xp.maximum(top / 2, top - cap), 0, None), cap)
+    return xp.clip(b - theta[:, None], 0, None)
+
+
+def weston_watkins(xp: ModuleType, b: DeviceArray, cap: DeviceArray) -> DeviceArray:
+    """Return z' of each row; arguments as of ``crammer_singer``."""
+    limit = cap[:, None]
+    ends = [0 * cap, xp.sum(xp.clip(b, 0, None), axis=1)]
+
+    def step(theta: DeviceArray) -> DeviceArray:
+        z = xp.minimum(xp.clip(b - theta[:, None], 0, None), limit)
+        value = xp.sum(z, axis=1) - theta
+        free = xp.sum(xp.astype((z > 0) & (z < limit), b.dtype), axis=1)
+        ends[0] = xp.where(value > 0, theta, ends[0])
+        ends[1] = xp.where(value > 0, ends[1], theta)
+        new = theta + value / (free + 1)
+        return xp.where((new > ends[0]) & (new < ends[1]), new, (ends[0] + ends[1]) / 2)
+
+    theta = _settled(xp, step, ends[1] / (b.shape[1] + 1), cap)
+    return xp.minimum(xp.clip(b - theta[:, None], 0, None), limit)
+
+
+def _settled(
+    xp: ModuleType,
+    step: Callable[[DeviceArray], DeviceArray],
+    theta: DeviceArray,
+    cap: DeviceArray,
+) -> DeviceArray:
+    """Repeat a step until theta moves no more; a look costs a wait for the device."""
+    for _ in range(LOOKS):
+        for _ in range(STEPS):
+            before, theta = theta, step(theta)
+        if not bool(xp.any(xp.abs(theta - before) > CLOSE * cap)):
+            break
+    return theta

@@ -1,0 +1,245 @@
+"""Sums of a smooth loss over rows on a device: ``SmoothLossSums`` (rows/questions.py).
+
+Gradients are computed in the type of W. Products with the Hessian may be in TF32: conjugate
+gradients ask them for a residual of a tenth, and the gradient of the next step is exact again. The
+terms of the certificate are in float64, with the bounds of cpp/logistic/passes.hpp, which hold for
+sums in any order.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from manyclass.arrays.namespace import DeviceArray, to_numpy
+from manyclass.arrays.rows import ArrayRows
+from manyclass.arrays.smooth_losses import LogLoss, SmoothLoss, SquaredHinge
+from manyclass.problem.problem import Problem
+from manyclass.problem.solution import UNIT
+
+SHARE_OF_MEMORY = 0.5  # of what is free, for the curvature of all rows
+
+
+class SmoothRows(ArrayRows):
+    """The rows of a problem with a smooth loss.
+
+    Parameters
+    ----------
+    problem : Problem
+        Of a ``DeviceDataset``.
+    """
+
+    def __init__(self, problem: Problem) -> None:
+        super().__init__(problem)
+        is_log_loss = problem.loss == "log_loss"
+        self.loss: SmoothLoss = LogLoss(self) if is_log_loss else SquaredHinge(self)
+        self._at: DeviceArray = None
+        self._states: list[DeviceArray] = []  # of the blocks, at that W
+
+    def count(self, sizes: NDArray[np.int64], costs: NDArray[np.float64]) -> None:
+        """Count rows and numbers of X; add up C_i, of all and of each class."""
+        data = self.problem.dataset
+        sizes += data.n_examples, data.n_examples * data.n_features
+        costs[0] += self.problem.costs.sum()
+        costs[1:] += np.bincount(data.labels, self.problem.costs, minlength=data.n_classes)
+
+    def gradient(
+        self, W: DeviceArray, class_major: bool, gradient: DeviceArray, loss: NDArray[np.float64]
+    ) -> None:
+        """Add up the losses and their gradient."""
+        xp = self.xp
+        for part in self.blocks():
+            x, labels, costs = self.features(part, self.dtype), self.labels[part], self.costs[part]
+            losses, R = self.loss.value(self.scores(x, part, W), labels)
+            R *= xp.astype(costs, R.dtype)[:, None]
+            loss[0] += float(xp.sum(costs * losses))
+            self.add_back(gradient, x, R)
+
+    def curvature(
+        self, W: DeviceArray, along: DeviceArray, class_major: bool, product: DeviceArray
+    ) -> None:
+        """Add the product of the losses' Hessian at W with a matrix like W."""
+        for at, part in enumerate(self.blocks()):
+            x, labels = self.features(part, self.dtype), self.labels[part]
+            with self.place.fast_products():
+                state = self._state(at, part, W)
+                R = self.loss.product(state, self.products(x, along), labels)
+                R *= self.xp.astype(self.costs[part], R.dtype)[:, None]
+                self.add_back(product, x, R)
+
+    def _state(self, at: int, part: slice, W: DeviceArray) -> DeviceArray:
+        """Return the curvature of a block at W, which is kept where all of them fit."""
+        if at == 0 and (self._at is None or not bool(self.xp.all(self._at == W))):
+            self._at, self._states = W + 0, []
+        if at < len(self._states):
+            return self._states[at]
+        x = self.features(part, self.dtype)
+        state = self.loss.state(self.scores(x, part, W), self.labels[part])
+        if at == len(self._states) and self._fits():
+            self._states.append(state)
+        return state
+
+    def _fits(self) -> bool:
+        """Whether the curvature of the other blocks fits into the memory, too."""
+        free = self.place.free_memory()
+        left = 1 - len(self._states) * self.rows_of_block / self.n
+        needed = left * self.n * self.k * (8 if self.dtype == self.xp.float64 else 4)
+        return free is None or needed < SHARE_OF_MEMORY * free
+
+    def inspect(
+        self,
+        wide: NDArray[np.float64],
+        largest: NDArray[np.float64],
+        leaves: NDArray[np.float64],
+        enters: NDArray[np.float64],
+        class_major: bool,
+        sums: NDArray[np.float64],
+        left: NDArray[np.float64],
+        terms: NDArray[np.float64],
+    ) -> None:
+        """Add up the terms of the gap at a W in float64 and the u of its scores.
+
+        And W(u) and sum_i C_i (e_{y_i} - u_i), unless these arrays are empty.
+        """
+        place, d, k = self.place, self.problem.dataset.n_features, self.k
+        W, sizes = place.asarray(wide[: d + 1, :k]), place.asarray(largest)
+        shift = (place.asarray(leaves), place.asarray(enters)) if len(leaves) else None
+        total = place.zeros((d + 1, k), self.xp.float64)
+        for part in self.blocks():
+            x = self.features(part, self.xp.float64)
+            R = self._terms(x, part, W, sizes, shift, terms)
+            if sums.size:
+                self.add_back(total, x, R)
+            if left.size:
+                left += to_numpy(self.xp.sum(R, axis=0))
+        if sums.size:
+            sums[: d + 1, :k] += to_numpy(total)
+
+    def _terms(
+        self,
+        x: DeviceArray,
+        part: slice,
+        W: DeviceArray,
+        largest: DeviceArray,
+        shift: tuple[DeviceArray, DeviceArray] | None,
+        terms: NDArray[np.float64],
+    ) -> DeviceArray:
+        """Add the terms of a block; return C_i (e_{y_i} - u_i)."""
+        xp, k, costs, labels = self.xp, self.k, self.costs[part], self.labels[part]
+        S, own = self.scores(x, part, W), self.own(self.labels[part])
+        others = xp.astype(~own, xp.float64)
+        top = xp.max(S, axis=1, keepdims=True)
+        U = xp.exp(S - top)
+        sum_of = xp.sum(U, axis=1, keepdims=True)
+        log_own = self.pick(S, labels) - top - xp.log(sum_of)
+        U /= sum_of
+        loss = -_log_own(self, xp.sum(U * others, axis=1), log_own[:, 0])
+        if shift is not None:
+            leaving = U * shift[0][None, :]
+            U = U - leaving + xp.sum(leaving, axis=1, keepdims=True) * shift[1][None, :]
+        rest = xp.sum(U * others, axis=1)
+        own_u = self.pick(U, labels)[:, 0]
+        safe = xp.where(U > 0, U, xp.ones_like(U))
+        entropy = -xp.sum(U * xp.log(safe) * others, axis=1)
+        safe_own = xp.where(own_u > 0, own_u, xp.ones_like(own_u))
+        entropy -= own_u * _log_own(self, rest, xp.log(safe_own))
+        moved = xp.sum(U * (S - self.pick(S, labels)), axis=1)
+        rounding = (32 + 2 * k) * UNIT
+        size = xp.abs(x) @ largest[:-1] + abs(self.bias) * largest[-1]
+        of_scores = rounding * (1 + xp.max(xp.abs(S), axis=1))
+        of_scores = of_scores + 2 * UNIT * (x.shape[1] + 9) * size
+        loss_error = of_scores * xp.clip(loss, None, 1.0) + rounding * loss
+        gap = xp.clip(loss - moved - entropy, 0, None)
+        gap = gap + loss_error + of_scores * rest + rounding * entropy
+        step = 2**0.5 * costs * rest
+        found = [
+            float(xp.sum(costs * loss)),
+            float(xp.sum(costs * gap)),
+            float(xp.sum(costs * loss_error)),
+            float(xp.sum(step * xp.sqrt(xp.sum(x * x, axis=1)))),
+            float(xp.sum(step)) * abs(self.bias),
+        ]
+        of_sums = UNIT * x.shape[0]  # sums over the rows of a block, in any order
+        found[1] += of_sums * (found[0] + found[1])
+        found[2] += of_sums * (found[0] + found[2])
+        terms += found
+        R = -U * costs[:, None]
+        return xp.where(own, (costs * rest)[:, None], R)
+
+    # What preconditioners are made of
+
+    def squares(self, total: DeviceArray) -> None:
+        """Add up C_i x_ij^2, that of the appended feature last."""
+        for part in self.blocks():
+            x = self.features(part, self.xp.float64)
+            total[:-1] += (x * x).T @ self.costs[part]
+        total[-1:] += self.bias**2 * self.xp.sum(self.costs)
+
+    def moments(
+        self, W: DeviceArray, class_major: bool, total: DeviceArray, trace: NDArray[np.float64]
+    ) -> None:
+        """Add up C_i S_i and C_i t_i."""
+        for at, part in enumerate(self.blocks()):
+            with self.place.fast_products():
+                state = self._state(at, part, W)
+                total += self.loss.moment(state, self.labels[part], self.costs[part])
+            trace += float(self.xp.sum(self.costs[part] * self.loss.trace(state)))
+
+    def variances(
+        self,
+        W: DeviceArray,
+        class_major: bool,
+        n_all: int,
+        wanted: int,
+        total: DeviceArray,
+        weight: NDArray[np.float64],
+    ) -> None:
+        """Add up the diagonal of C_i S_i, and C_i, of some rows."""
+        rows = self._sampled(n_all, wanted)
+        step = self.rows_of_block
+        for begin in range(0, rows.shape[0], step):
+            some = rows[begin : begin + step]
+            x, labels = self.features(some, self.dtype), self.of(self.labels, some)
+            costs = self.of(self.costs, some)
+            state = self.loss.state(self.scores(x, some, W), labels)
+            moment = self.loss.moment(state, labels, costs)
+            total += self.xp.linalg.diagonal(moment)
+            weight += float(self.xp.sum(costs))
+
+    def sampled_cost(self, n_all: int, wanted: int, total: NDArray[np.float64]) -> None:
+        """Add up C_i of the wanted rows."""
+        total += float(self.xp.sum(self.of(self.costs, self._sampled(n_all, wanted))))
+
+    def gram(
+        self,
+        W: DeviceArray,
+        class_major: bool,
+        n_all: int,
+        wanted: int,
+        scale: float,
+        total: DeviceArray,
+    ) -> None:
+        """Add up C_i t_i x_i x_i^T of the wanted rows, C_i scaled."""
+        xp, rows = self.xp, self._sampled(n_all, wanted)
+        step = self.rows_of_block
+        for begin in range(0, rows.shape[0], step):
+            some = rows[begin : begin + step]
+            x, labels = self.features(some, self.dtype), self.of(self.labels, some)
+            state = self.loss.state(self.scores(x, some, W), labels)
+            weights = self.of(self.costs, some) * scale * self.loss.trace(state)
+            x = xp.concat([x, xp.full_like(x[:, :1], self.bias)], axis=1)
+            with self.place.fast_products():
+                product = (xp.astype(weights, self.dtype)[:, None] * x).T @ x
+            total += xp.astype(product, total.dtype)
+
+    def _sampled(self, n_all: int, wanted: int) -> DeviceArray:
+        """Return so many rows, evenly spread over all."""
+        rows = np.linspace(0, n_all - 1, min(n_all, wanted)).astype(np.int64)
+        return self.place.asarray(rows)
+
+
+def _log_own(rows: ArrayRows, rest: DeviceArray, log_u: DeviceArray) -> DeviceArray:
+    """Return log u_y, given also 1 - u_y, which is exact where it is small."""
+    xp = rows.xp
+    small = rest < 0.5
+    return xp.where(small, xp.log1p(-xp.where(small, rest, 0 * rest)), log_u)

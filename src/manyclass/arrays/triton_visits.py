@@ -1,0 +1,212 @@
+"""Visits of rows from one W by two kernels in Triton, for tensors of PyTorch.
+
+The array functions of ``row_visits.py`` read n x k numbers some thirty times in a round; these
+kernels read scores and z once and write the coefficients of the steps, a program for each row.
+"""
+
+from __future__ import annotations
+
+import os
+
+from manyclass.arrays.namespace import DeviceArray
+from manyclass.arrays.rows import ArrayRows
+from manyclass.arrays.row_visits import RELAXATION, OneVsRest, RowVisits
+
+try:
+    import torch
+    import triton
+    import triton.language as tl
+except ImportError:  # PyTorch without Triton
+    triton = None
+
+MOST_CLASSES = 8192  # that the registers of a program hold
+MOST_STEPS, CLOSE = 40, 1e-6
+
+
+def serves(rows: ArrayRows) -> bool:
+    """Whether the kernels run where the rows lie: on a GPU, or interpreted on the CPU for tests."""
+    is_gpu = str(rows.place.device).startswith("cuda") or bool(os.environ.get("TRITON_INTERPRET"))
+    return triton is not None and is_gpu and rows.k <= MOST_CLASSES
+
+
+if triton is not None:
+
+    @triton.jit
+    def _root_of_maximum(b, cap, steps: tl.constexpr, close: tl.constexpr):
+        """Return theta of Crammer-Singer."""
+        top = tl.max(b, 0)
+        theta = tl.maximum(tl.maximum(top / 2, top - cap), 0.0)
+        moves = True
+        left = steps
+        while moves & (left > 0):
+            over = b > theta
+            total = tl.sum(tl.where(over, b, 0.0), 0)
+            count = tl.sum(tl.where(over, 1.0, 0.0), 0)
+            bound = (total - cap) / tl.maximum(count, 1.0)
+            new = tl.maximum(tl.maximum(total / (count + 1), bound), 0.0)
+            moves = tl.abs(new - theta) > close * cap
+            theta = new
+            left -= 1
+        return theta
+
+    @triton.jit
+    def _root_of_sum(b, cap, k, steps: tl.constexpr, close: tl.constexpr):
+        """Return theta of Weston-Watkins."""
+        low = 0.0 * cap
+        high = tl.sum(tl.maximum(b, 0.0), 0)
+        theta = high / (k + 1)
+        moves = True
+        left = steps
+        while moves & (left > 0):
+            z = tl.minimum(tl.maximum(b - theta, 0.0), cap)
+            value = tl.sum(z, 0) - theta
+            free = tl.sum(tl.where((z > 0) & (z < cap), 1.0, 0.0), 0)
+            low = tl.where(value > 0, theta, low)
+            high = tl.where(value > 0, high, theta)
+            new = theta + value / (free + 1)
+            new = tl.where((new > low) & (new < high), new, (low + high) / 2)
+            moves = tl.abs(new - theta) > close * cap
+            theta = new
+            left -= 1
+        return theta
+
+    @triton.jit
+    def _visit(
+        S, Z, rows, n_rows, labels, caps, norms, last, table, table_rows, V, slopes, gaps,
+        k, gamma, bias,
+        has_base: tl.constexpr, is_max: tl.constexpr, size: tl.constexpr,
+        steps: tl.constexpr, close: tl.constexpr,
+    ):  # fmt: skip
+        """Solve the block of a row; those from n_rows on only fill up the launch."""
+        m = tl.program_id(0).to(tl.int64)
+        i = tl.load(rows + m)
+        c = tl.arange(0, size)
+        inside = c < k
+        y = tl.load(labels + i)
+        cap, q = tl.load(caps + i), tl.load(norms + i)
+        s = tl.load(S + m * k + c, mask=inside, other=0.0)
+        s += bias * tl.load(last + c, mask=inside, other=0.0)
+        if has_base:
+            s += tl.load(table + tl.load(table_rows + i) * k + c, mask=inside, other=0.0)
+        other = inside & (c != y) & (m < tl.load(n_rows))
+        own = tl.sum(tl.where(c == y, s, 0.0), 0)
+        xi = tl.where(other, gamma + s - own, 0.0)
+        z = tl.load(Z + i * k + c, mask=inside, other=0.0)
+        b = tl.where(other, z + tl.sum(z, 0) + xi / q, float("-inf"))
+        if is_max:
+            theta = _root_of_maximum(b, cap, steps, close)
+            new = tl.maximum(b - theta, 0.0)
+            loss = tl.maximum(tl.max(xi, 0), 0.0)
+        else:
+            theta = _root_of_sum(b, cap, k, steps, close)
+            new = tl.minimum(tl.maximum(b - theta, 0.0), cap)
+            loss = tl.sum(tl.maximum(xi, 0.0), 0)
+        step = tl.where(other, new - z, 0.0)
+        tl.store(V + m * k + c, tl.where(c == y, tl.sum(step, 0), -step), mask=inside)
+        tl.store(slopes + m, tl.sum(tl.where(step != 0, step * xi, 0.0), 0))
+        tl.store(gaps + m, cap * loss - tl.sum(tl.where(z > 0, z * xi, 0.0), 0))
+
+    @triton.jit
+    def _store(Z, rows, n_rows, labels, V, theta, k, size: tl.constexpr):
+        """Take theta of the steps of a row."""
+        m = tl.program_id(0).to(tl.int64)
+        i = tl.load(rows + m)
+        c = tl.arange(0, size)
+        other = (c < k) & (c != tl.load(labels + i)) & (m < tl.load(n_rows))
+        z = tl.load(Z + i * k + c, mask=other, other=0.0)
+        v = tl.load(V + m * k + c, mask=other, other=0.0)
+        tl.store(Z + i * k + c, tl.maximum(z - tl.load(theta) * v, 0.0), mask=other)
+
+
+    @triton.jit
+    def _relax(
+        T, V, labels, rhos, caps, table, table_rows, sums, n, k, gamma, relaxation,
+        has_base: tl.constexpr, size: tl.constexpr,
+    ):  # fmt: skip
+        """Move v of a row of one-vs-rest; T becomes rho S."""
+        m = tl.program_id(0).to(tl.int64)
+        c = tl.arange(0, size)
+        inside = c < k
+        rho, cap = tl.load(rhos + m), tl.load(caps + m)
+        t = tl.load(T + m * k + c, mask=inside, other=0.0)
+        v = tl.load(V + m * k + c, mask=inside, other=0.0)
+        sign = tl.where(c == tl.load(labels + m), 1.0, -1.0).to(t.dtype)
+        b = 0.0 * t
+        if has_base:
+            b = tl.load(table + tl.load(table_rows + m) * k + c, mask=inside, other=0.0)
+        margin = gamma - sign * b
+        slack = tl.where(inside, margin - sign * t, 0.0)
+        loss = cap * tl.sum(tl.maximum(slack, 0.0), 0)
+        z = tl.where(inside, tl.minimum(tl.maximum(rho * (margin - sign * v), 0.0), cap), 0.0)
+        linear = tl.sum(tl.where(z > 0, z * margin, 0.0), 0)
+        s = v + sign * z / rho
+        v += relaxation * (t - s)
+        tl.store(V + m * k + c, v, mask=inside)
+        z = tl.where(inside, tl.minimum(tl.maximum(rho * (margin - sign * v), 0.0), cap), 0.0)
+        after = v + sign * z / rho
+        tl.store(T + m * k + c, rho * after, mask=inside)
+        apart, moved = tl.where(inside, t - s, 0.0), tl.where(inside, after - s, 0.0)
+        tl.store(sums + m, loss)
+        tl.store(sums + n + m, linear)
+        tl.store(sums + 2 * n + m, rho * tl.sum(apart * apart, 0))
+        tl.store(sums + 3 * n + m, rho * tl.sum(t * t, 0))
+        tl.store(sums + 4 * n + m, rho * tl.sum(moved * moved, 0))
+        tl.store(sums + 5 * n + m, tl.sum(z * z, 0) / rho)
+
+
+def relax(solver: OneVsRest, part: slice, T: DeviceArray) -> tuple[DeviceArray, DeviceArray]:
+    """Do what ``OneVsRestAdmm`` does with the scores of some rows, in one kernel."""
+    rows, (m, k) = solver.rows, T.shape
+    sums = torch.empty((6, m), dtype=T.dtype, device=T.device)
+    base = rows.base_table()
+    table, table_rows = (T, rows.labels) if base is None else base
+    size = triton.next_power_of_2(max(k, 16))
+    T = T.contiguous()
+    _relax[(m,)](
+        T, solver.v[part], rows.labels[part], solver.rho[part], solver.caps[part], table,
+        table_rows[part], sums, m, k, solver.gamma, RELAXATION,
+        has_base=base is not None, size=size, num_warps=min(16, max(1, size // 256)),
+    )  # fmt: skip
+    return T, sums.sum(1, dtype=torch.float64)
+
+
+class TritonVisits(RowVisits):
+    """Visits by kernels; arguments as of ``ArrayVisits``.
+
+    Attributes
+    ----------
+    n_rows : tensor of shape (1,)
+        How many of the rows that are given are visited; the others change nothing.
+    """
+
+    def __init__(self, rows: ArrayRows, norms: DeviceArray) -> None:
+        self.rows, xp = rows, rows.xp
+        self.Z = rows.place.zeros((rows.n, rows.k), rows.dtype)
+        self._caps, self._q = (xp.astype(a, rows.dtype) for a in (rows.costs, norms))
+        base = rows.base_table()
+        self._table, self._table_rows = (self._caps, rows.labels) if base is None else base
+        self.n_rows = torch.zeros(1, dtype=torch.int64, device=self.Z.device)
+        self._size = triton.next_power_of_2(max(rows.k, 16))
+        self._warps = min(16, max(1, self._size // 256))
+
+    def visit(
+        self, products: DeviceArray, W: DeviceArray, i: DeviceArray
+    ) -> tuple[DeviceArray, DeviceArray, DeviceArray]:
+        """Solve the blocks of rows i."""
+        rows, m = self.rows, i.shape[0]
+        V = torch.empty_like(products)
+        sums = torch.empty((2, m), dtype=products.dtype, device=products.device)
+        _visit[(m,)](
+            products, self.Z, i, self.n_rows, rows.labels, self._caps, self._q, W[-1], self._table,
+            self._table_rows, V, sums[0], sums[1], rows.k, rows.problem.margins()[0], rows.bias,
+            has_base=rows.has_base, is_max=rows.problem.formulation.takes_maximum,
+            size=self._size, steps=MOST_STEPS, close=CLOSE, num_warps=self._warps,
+        )  # fmt: skip
+        slope, gap = sums.sum(1)
+        return V, slope, gap
+
+    def store(self, i: DeviceArray, V: DeviceArray, theta: DeviceArray) -> None:
+        """Take theta of the steps of rows i."""
+        k = self.rows.k
+        given = self.Z, i, self.n_rows, self.rows.labels, V, theta, k
+        _store[(i.shape[0],)](*given, size=self._size, num_warps=self._warps)
