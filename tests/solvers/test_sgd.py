@@ -24,7 +24,7 @@ from manyclass.solvers.sgd import (
 )
 from manyclass.solvers.sgd_objective import losses
 from manyclass.solvers.sgd_storage import DenseAccumulator
-from manyclass.solvers.weights.storage_choice import Shape
+from manyclass.solvers.weights.storage import Shape
 from manyclass.solvers.weights.tables import TableAccumulator
 from tests.helpers.cases import each
 from tests.helpers.dense_data import rows_with_bias

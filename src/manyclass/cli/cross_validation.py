@@ -30,7 +30,7 @@ from manyclass.cli.options import (
 )
 from manyclass.cli.parameter_options import add_parameter
 from manyclass.cli.train_options import check_loss
-from manyclass.problem.losses import LOSSES
+from manyclass.problem.formulations import LOSSES
 from manyclass.utils.suggestions import TOP_K, meant
 
 if TYPE_CHECKING:

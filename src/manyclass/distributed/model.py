@@ -29,10 +29,10 @@ from manyclass.persistence.model_file import metadata_of, save_model
 from manyclass.persistence.model_schema import SPARSE, pack_facts
 from manyclass.problem.problem import Problem
 from manyclass.problem.solution import Solution
-from manyclass.solvers.weights.storage_choice import Choice
-from manyclass.training.options import Options
-from manyclass.training.problem_fingerprint import facts_of_problem
-from manyclass.training.solver_choice import DEFAULT, check_solver
+from manyclass.solvers.weights.storage import Choice
+from manyclass.training.checkpoint_file import facts_of_problem
+from manyclass.training.epoch_loop import DEFAULT, Options
+from manyclass.training.train import check_solver
 from manyclass.utils.fingerprints import Facts
 from manyclass.utils.machine import effective_n_jobs
 from manyclass.utils.types import Array, DType, Settings

@@ -30,12 +30,10 @@ from manyclass.problem.dataset import Dataset
 from manyclass.problem.merged_columns import MergedColumns, find_merged
 from manyclass.problem.problem import Problem
 from manyclass.problem.solution import Certificate, EpochRecord, Solution, Start, Status, Weights
-from manyclass.solvers.weights.storage_choice import Choice
+from manyclass.solvers.weights.storage import Choice
+from manyclass.training.checkpoint_file import facts_of_problem
 from manyclass.training.checkpoints import Checkpoints
-from manyclass.training.epoch_loop import Interrupted
-from manyclass.training.options import Hook, Options, Shown
-from manyclass.training.problem_fingerprint import facts_of_problem
-from manyclass.training.solver_choice import DEFAULT
+from manyclass.training.epoch_loop import DEFAULT, Hook, Interrupted, Options, Shown
 from manyclass.training.train import Backend, train
 from manyclass.training.warm_start import WarmStart
 from manyclass.utils.fingerprints import Facts

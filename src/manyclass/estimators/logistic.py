@@ -21,7 +21,7 @@ from manyclass.problem.formulations import LOGISTIC
 from manyclass.problem.problem import Problem
 from manyclass.problem.solution import Certificate, EpochRecord, Solution, Start
 from manyclass.solvers.logistic.engine import duals_fit, memory_of_duals
-from manyclass.training.options import Options
+from manyclass.training.epoch_loop import Options
 from manyclass.training.warm_start import WarmStart
 from manyclass.utils.fingerprints import Facts
 from manyclass.utils.lazy import load_entry_point

@@ -26,9 +26,9 @@ from manyclass.problem.formulations import named
 from manyclass.problem.problem import Problem
 from manyclass.problem.solution import Weights
 from manyclass.problem.tree_scores import TreeScores
-from manyclass.solvers.weights.storage_choice import Choice, choose_weights
-from manyclass.training.options import Options
-from manyclass.training.solver_choice import DEFAULT, check_solver
+from manyclass.solvers.weights.storage import Choice, choose_weights
+from manyclass.training.epoch_loop import DEFAULT, Options
+from manyclass.training.train import check_solver
 from manyclass.utils.lazy import load_entry_point
 from manyclass.utils.machine import effective_n_jobs
 from manyclass.utils.scikit_learn import fit_context, suggests_parameters

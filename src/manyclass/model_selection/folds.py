@@ -22,7 +22,7 @@ from manyclass.estimators.logistic import MultinomialLogisticRegression
 from manyclass.estimators.svc import MulticlassSVC
 from manyclass.model_selection.scorers import Classifier, Scorer
 from manyclass.problem.solution import Certificate, relative
-from manyclass.training.options import StopWhen
+from manyclass.training.epoch_loop import StopWhen
 from manyclass.training.warm_start import WarmStart
 from manyclass.utils.types import Array, FormulationName, Numbers, Rows, Settings
 

@@ -21,9 +21,8 @@ from sklearn.utils import assert_all_finite
 
 from manyclass import _core
 from manyclass.prediction.sparse_coefficients import ENTRIES_AT_A_TIME, SparseCoefficients
-from manyclass.utils.core_class import core_class
 from manyclass.utils.input_rows import is_sparse
-from manyclass.utils.machine import instruction_set
+from manyclass.utils.machine import core_class, instruction_set
 from manyclass.utils.types import Array, CsrArray, DType, Rows
 
 # Multiply-adds in one part, about a millisecond: signals are polled between parts, no thread waits

@@ -29,7 +29,7 @@ from manyclass.solvers.newton.newton_on_lists import NewtonOnLists
 from manyclass.solvers.newton_phase import NewtonPhase, Pace
 from manyclass.solvers.stochastic_init import is_worthwhile, stochastic_start
 from manyclass.solvers.stopping import Findings, StoppingRule
-from manyclass.solvers.weights.dense import squared_norm
+from manyclass.solvers.weights.storage import squared_norm
 from manyclass.utils.types import CsrArray
 
 # In the shrunk loops an example waits for the next full loop once its gap is below the engine's

@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from manyclass import _core
 from manyclass.problem.formulations import FORMULATIONS
 from manyclass.problem.problem import Problem
-from manyclass.utils.core_class import core_class
+from manyclass.utils.machine import core_class
 from manyclass.utils.types import Array, CsrArray
 
 # Examples per weight from which it saves time: most z of the optimum are then 0
@@ -64,7 +64,7 @@ def stochastic_start(
     rows : ndarray of shape (m,), int32
         The examples with x_i != 0.
     weights : ndarray of shape (d + 1, stride)
-        Zeros as the kernels want them (dense.py); W(z) afterwards, and zeros after an error.
+        Zeros as the kernels want them (storage.py); W(z) afterwards, and zeros after an error.
     rng : numpy.random.Generator
         Orders the rows.
 

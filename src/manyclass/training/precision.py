@@ -26,15 +26,12 @@ from manyclass.problem.solution import (
     exact_sum,
     rounding_share,
 )
-from manyclass.solvers.certificates import Returned, as_returned, half_square
-from manyclass.solvers.engines import Engine
+from manyclass.solvers.engines import Engine, Returned, as_returned, half_square
 from manyclass.solvers.logistic.certificate import certify_weights
 from manyclass.solvers.logistic.engine import LogisticEngine
 from manyclass.solvers.stopping import TIGHTENED, GapRule, StoppingRule
-from manyclass.solvers.weights.storage_choice import dense_bytes
-from manyclass.training.epoch_loop import Interrupted, Make, solve
-from manyclass.training.options import Options
-from manyclass.training.solver_choice import DEFAULT
+from manyclass.solvers.weights.storage import dense_bytes
+from manyclass.training.epoch_loop import DEFAULT, Interrupted, Make, Options, solve
 from manyclass.utils.machine import available_memory
 from manyclass.utils.types import Array
 

@@ -30,10 +30,9 @@ from manyclass.problem.solution import Start
 from manyclass.rows.parts import Arguments, Question
 from manyclass.solvers.logistic.engine import PrimalEngine
 from manyclass.solvers.logistic.newton import LogisticNewton, NewtonLogistic
-from manyclass.solvers.weights.storage_choice import Choice
+from manyclass.solvers.weights.storage import Choice
 from manyclass.training.checkpoints import Checkpoints
-from manyclass.training.epoch_loop import Solver
-from manyclass.training.options import Options
+from manyclass.training.epoch_loop import Options, Solver
 from manyclass.training.train import OneProcess
 from manyclass.utils.types import Array, Settings
 

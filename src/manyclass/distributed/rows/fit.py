@@ -42,9 +42,8 @@ from manyclass.problem.solution import Solution, Start
 from manyclass.rows.logistic_sums import LogisticRows
 from manyclass.solvers.logistic.engine import PrimalEngine
 from manyclass.solvers.logistic.newton import NewtonLogistic
-from manyclass.solvers.weights.storage_choice import Choice
-from manyclass.training.epoch_loop import Solver
-from manyclass.training.options import Options
+from manyclass.solvers.weights.storage import Choice
+from manyclass.training.epoch_loop import Options, Solver
 from manyclass.utils.fingerprints import Facts, fingerprint
 from manyclass.utils.types import Array, Rows, Settings
 

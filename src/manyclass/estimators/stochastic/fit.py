@@ -49,7 +49,7 @@ from manyclass.solvers.sgd import (
 )
 from manyclass.solvers.sgd_objective import stochastic_objective
 from manyclass.solvers.sgd_storage import check_weights, choose_sums, new_sums
-from manyclass.solvers.weights.storage_choice import Shape
+from manyclass.solvers.weights.storage import Shape
 from manyclass.utils.input_rows import check_sparse, is_sparse
 from manyclass.utils.machine import effective_n_jobs
 from manyclass.utils.progress import progress

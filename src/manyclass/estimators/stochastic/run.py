@@ -19,7 +19,7 @@ from manyclass.prediction.scoring import Coefficients
 from manyclass.problem.dataset import MAX_INDEX, Dataset
 from manyclass.problem.solution import Weights
 from manyclass.solvers.sgd import Stochastic, StochasticRecord
-from manyclass.solvers.weights.storage_choice import Shape
+from manyclass.solvers.weights.storage import Shape
 from manyclass.utils.input_rows import FLOATS
 from manyclass.utils.types import Array, DType, Rows, Settings
 

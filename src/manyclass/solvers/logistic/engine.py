@@ -27,7 +27,7 @@ from manyclass.problem.solution import Start
 from manyclass.rows.logistic_sums import LogisticRows, as_matrix
 from manyclass.rows.parts import OnePart, Parts
 from manyclass.rows.questions import SmoothLossSums
-from manyclass.solvers.weights.dense import BLOCK_BYTES, allocate_weights, in_batches
+from manyclass.solvers.weights.storage import BLOCK_BYTES, allocate_weights, in_batches
 from manyclass.utils.machine import available_memory
 from manyclass.utils.types import Array, DType
 
