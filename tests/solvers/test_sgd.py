@@ -11,7 +11,7 @@ import scipy.sparse as sp
 from hypothesis import given
 from hypothesis import strategies as st
 
-from manyclass.estimators.coefficients import split_weights
+from manyclass.prediction.scoring import split_weights
 from manyclass.problem.dataset import Dataset
 from manyclass.solvers import sgd as sgd
 from manyclass.solvers.sgd import (

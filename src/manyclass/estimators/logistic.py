@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
 from dataclasses import replace
 from typing import Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from manyclass.estimators.coefficients import CallbackSupportMixin, join_weights, with_callbacks
+from manyclass.estimators.coefficients import CallbackSupportMixin, with_callbacks
 from manyclass.estimators.exact_fit import ExactClassifier, Training
 from manyclass.estimators.offsets import base_of_offsets, refuse_several
 from manyclass.estimators.parameters.documented import documented
 from manyclass.estimators.probabilities import ProbabilitiesMixin
 from manyclass.estimators.validation import check_parameters, input_restored
+from manyclass.prediction.scoring import join_weights
 from manyclass.problem.dataset import Dataset
 from manyclass.problem.formulations import LOGISTIC
 from manyclass.problem.problem import Problem
@@ -265,9 +265,6 @@ class MultinomialLogisticRegression(ProbabilitiesMixin, CallbackSupportMixin, Ex
         )
         note = "" if duals_fit(problem) else f"Newton's method alone: {memory_of_duals(problem)}"
         return options, note
-
-    def _seed(self, seed: int, n_before: int) -> Sequence[int]:
-        return [seed, n_before]
 
     def _facts(self, problem: Problem, classes: Array) -> Facts:
         own = {"C": repr(float(self.C)), "regularize_intercept": str(self.regularize_intercept)}

@@ -8,7 +8,7 @@ from typing import Literal, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from manyclass.estimators.coefficients import CallbackSupportMixin, split_weights, with_callbacks
+from manyclass.estimators.coefficients import CallbackSupportMixin, with_callbacks
 from manyclass.estimators.costs import (
     Costs,
     base_of_costs,
@@ -20,6 +20,7 @@ from manyclass.estimators.parameters.documented import documented
 from manyclass.estimators.probabilities import CalibrationMixin
 from manyclass.estimators.sparsify import SparsifyMixin
 from manyclass.estimators.validation import check_parameters, input_restored
+from manyclass.prediction.scoring import split_weights
 from manyclass.problem.base_scores import BaseScores
 from manyclass.problem.dataset import Dataset
 from manyclass.problem.formulations import named

@@ -112,7 +112,7 @@ def validated(
     check_sparse(X)
     given, types = rows_as_given(X)
     check = validate_data if given is X else partial(named_rows, X)
-    labels = exact_labels(y)
+    labels = labels_of(y)
     try:
         rows, targets = check(
             estimator,

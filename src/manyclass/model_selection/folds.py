@@ -20,6 +20,7 @@ from sklearn.model_selection import BaseCrossValidator
 from manyclass.estimators.exact_fit import Training
 from manyclass.estimators.logistic import MultinomialLogisticRegression
 from manyclass.estimators.svc import MulticlassSVC
+from manyclass.estimators.validation import check_parameters
 from manyclass.model_selection.scorers import Classifier, Scorer
 from manyclass.problem.solution import Certificate, relative
 from manyclass.training.epoch_loop import StopWhen
@@ -280,7 +281,7 @@ def fit(
     hooks = () if stop is None else (StopWhen(stop),)
     X, y, sample_weight, classes = given
     training = Training(model, start=start, hooks=hooks, is_final=False, classes=classes)
-    training.check_params()
+    check_parameters(model)
     training.run(X, y, sample_weight)
     assert training.ended is not None
     # v is recomputed from W in one loop over the examples.

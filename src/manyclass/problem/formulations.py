@@ -34,6 +34,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:  # the command line reads the names without NumPy
@@ -89,7 +90,7 @@ LOSSES_OF = {
 }
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Formulation:
     """A multi-class SVM as data.
 
@@ -113,22 +114,22 @@ class Formulation:
     gamma_own: Literal["1", "k-1"]
     sum_to_zero: Literal["implied", "enforced", "no"]
 
-    @property
+    @cached_property
     def centred(self) -> bool:
         """Whether W must be kept at mean zero over the classes."""
         return self.sum_to_zero == "enforced"
 
-    @property
+    @cached_property
     def is_separable(self) -> bool:
         """Whether each class is a binary problem of its own."""
         return self.sum_to_zero == "no"
 
-    @property
+    @cached_property
     def takes_maximum(self) -> bool:
         """Whether the largest loss of the targets counts, not their sum."""
         return self.aggregation == "max"
 
-    @property
+    @cached_property
     def is_relative(self) -> bool:
         """Whether margins are differences of two scores."""
         return self.margin == "relative"
@@ -174,4 +175,4 @@ def full_name(formulation: str) -> str:
 
 def named(formulation: str) -> Formulation:
     """Return the formulation of a name, short or full."""
-    return FORMULATIONS[full_name(formulation)]
+    return FORMULATIONS[SHORT_NAMES.get(formulation, formulation)]

@@ -76,10 +76,12 @@ class Found(NamedTuple):
     @classmethod
     def sum_of(cls, parts: Sequence[Findings]) -> Found:
         """Return what the passes of all parts found."""
-        gap, loss, most_loss = (
-            exact_sum(getattr(part, name) for part in parts) for name in cls._fields[:3]
+        return cls(
+            exact_sum([part.gap for part in parts]),
+            exact_sum([part.loss for part in parts]),
+            exact_sum([part.most_loss for part in parts]),
+            max([part.max_violation for part in parts], default=0.0),
         )
-        return cls(gap, loss, most_loss, max(part.max_violation for part in parts))
 
 
 class Findings(Protocol):
@@ -144,14 +146,15 @@ def certificate_of(
     n, k = problem.dataset.n_examples, problem.dataset.n_classes
     apart = (1 + problem.dataset.bias_error) * distance + at.moved
     penalty = half_square(at, k)
+    total = Found.sum_of(found)
     return Certificate.from_gap(
-        penalty + exact_sum(part.loss for part in found),
-        exact_sum(part.gap for part in found) + 0.5 * apart * apart,
-        max((part.max_violation for part in found), default=0.0),
+        penalty + total.loss,
+        total.gap + 0.5 * apart * apart,
+        total.max_violation,
         rounding_share(n, k),
         zero=zero,
         penalty=penalty,
-        loss=exact_sum(part.most_loss for part in found),
+        loss=total.most_loss,
     )
 
 
@@ -210,7 +213,7 @@ class Engine(_core.Engine):
         storage: Storage | None = None,
         lists: bool = False,
     ) -> None:
-        self.problem, self.core = problem, core_problem(problem)
+        self.problem, self.core, self._k = problem, core_problem(problem), problem.dataset.n_classes
         self.norms: NDArray[np.float64] = self.core.squared_norms()
         check_squared_norms(self.norms)
         if storage is None:
@@ -293,10 +296,6 @@ class Engine(_core.Engine):
             return found
         indptr, labels, values = found
         return csr_on(values, labels, indptr, (self.problem.dataset.n_features + 1, self._k))
-
-    @property
-    def _k(self) -> int:
-        return self.problem.dataset.n_classes
 
 
 def of_examples(z: CsrArray, some: NDArray[np.bool_]) -> CsrArray:

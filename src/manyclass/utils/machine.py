@@ -174,7 +174,10 @@ def left_in_cgroups(proc: Path = PROC) -> Iterator[int]:
         Folder with the files ``cgroup`` and ``mountinfo``.
     """
     for folder, kind in limiting_folders(proc, "\n".join(_lines(proc / "cgroup"))):
-        yield from _left_in(folder, CGROUP_FILES[kind])
+        for name in CGROUP_FILES[kind].limits:
+            text = "".join(_lines(folder / name))
+            if text.isdecimal():  # not "max"
+                yield max(0, int(text[:LONGEST]) - _used(folder, CGROUP_FILES[kind]))
 
 
 @functools.cache
@@ -213,15 +216,13 @@ def _octal(found: re.Match[str]) -> str:
     return chr(int(found[1], 8))
 
 
-def _left_in(folder: Path, files: CgroupFiles) -> Iterator[int]:
-    for name in files.limits:
-        text = "".join(_lines(folder / name))
-        if text.isdecimal():  # not "max"
-            used = 0
-            for line in _lines(folder / "memory.stat"):
-                entry, _, n = line.partition(" ")
-                used += int(n) if entry in files.used and n.isdecimal() else 0
-            yield max(0, int(text[:LONGEST]) - used)
+def _used(folder: Path, files: CgroupFiles) -> int:
+    """Return the bytes that a group's processes hold."""
+    used = 0
+    for line in _lines(folder / "memory.stat"):
+        entry, _, n = line.partition(" ")
+        used += int(n) if entry in files.used and n.isdecimal() else 0
+    return used
 
 
 def _lines(path: Path) -> list[str]:

@@ -16,7 +16,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.multiclass import unique_labels
 from sklearn.utils.validation import _check_feature_names
 
-from manyclass.estimators.coefficients import FitTask, join_weights
+from manyclass.estimators.coefficients import FitTask
 from manyclass.estimators.linear import LinearClassifier
 from manyclass.estimators.offsets import log_shares, offsets_of
 from manyclass.estimators.stochastic.run import (
@@ -36,7 +36,7 @@ from manyclass.estimators.validation import (
     stream_data,
     validated,
 )
-from manyclass.prediction.scoring import Coefficients, best_classes
+from manyclass.prediction.scoring import Coefficients, best_classes, join_weights
 from manyclass.problem.dataset import MAX_INDEX, Dataset, few_are_shared
 from manyclass.problem.solution import Status
 from manyclass.solvers.sgd import (

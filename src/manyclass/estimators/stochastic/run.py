@@ -13,9 +13,8 @@ import numpy as np
 from numpy.typing import ArrayLike, DTypeLike
 from sklearn.base import BaseEstimator
 
-from manyclass.estimators.coefficients import split_weights
 from manyclass.estimators.validation import stream_data, validated
-from manyclass.prediction.scoring import Coefficients
+from manyclass.prediction.scoring import Coefficients, split_weights
 from manyclass.problem.dataset import MAX_INDEX, Dataset
 from manyclass.problem.solution import Weights
 from manyclass.solvers.sgd import Stochastic, StochasticRecord

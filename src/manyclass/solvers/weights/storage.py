@@ -75,9 +75,10 @@ def distance(a: Array, b: Array) -> float:
 
 def squared_norm(W: Array) -> float:
     """||W||^2, summed in float64."""
-    return sum(
-        float(np.einsum("ij,ij->", W[rows], W[rows], dtype=np.float64)) for rows in _parts(W)
-    )
+    total = 0.0
+    for rows in _parts(W):
+        total += float(np.einsum("ij,ij->", W[rows], W[rows], dtype=np.float64))
+    return total
 
 
 def _parts(W: Array) -> Iterator[slice]:
