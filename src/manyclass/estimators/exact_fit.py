@@ -253,6 +253,10 @@ class Training:
         """Whether a resumed training has the seed of the earlier one."""
         return self.model.random_state is None
 
+    def first_state(self) -> WarmStart | None:
+        """Return what is known of where training begins."""
+        return self.begin or self.model._remembered()
+
     def solve(self, given: FitInputs, task: FitTask | None) -> Solution:
         """Train, from a checkpoint, a start or where an earlier fit ended."""
         needs = given.needs
@@ -299,7 +303,7 @@ class Training:
             if self.verbose and start is not None and start.history:
                 n_before = len(start.history)
                 print(f"continuing after epoch {n_before}, from {checkpoints.newest}", flush=True)
-        known = (self.begin or model._remembered()) if start is None else None
+        known = self.first_state() if start is None else None
         if known is not None:
             start = known.start_for(given.problem, given.classes)
         if task is not None:

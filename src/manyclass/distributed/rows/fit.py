@@ -166,7 +166,7 @@ class RowsTraining(Training):
         params: Settings = self.model.get_params()
         for name in ("communicator", "verbose", "random_state", "n_jobs"):
             del params[name]
-        known = self.model._remembered()
+        known = self.first_state()
         W = None if known is None else known.start.weights
         mark = None if W is None else fingerprint(np.ascontiguousarray(W).view(np.uint8))
         begins = {"the weights to begin with": mark}
