@@ -14,7 +14,6 @@ from sklearn.base import BaseEstimator
 from sklearn.utils import compute_class_weight
 from sklearn.utils._param_validation import (
     InvalidParameterError,
-    Options,
     StrOptions,
     validate_parameter_constraints,
 )
@@ -34,8 +33,6 @@ from manyclass.utils.types import Array, ClassWeight, DType, Label, Rows, RowsLi
 
 # Attributes that the validation of the input sets.
 INPUT_ATTRIBUTES = ("n_features_in_", "feature_names_in_")
-
-NEVER = Options(bool, {False})  # constraint of a parameter that may be False
 
 
 def one_of(names: Iterable[str]) -> StrOptions:

@@ -52,8 +52,6 @@ from manyclass.utils.suggestions import first_of
 from manyclass.utils.types import Array, ClassWeight, RowsLike, Settings
 from manyclass.utils.user_warning import warn_user
 
-PATH = "path"
-
 
 class CrossValidationMixin(CrossValidatedC, LinearClassifier, BaseEstimator):
     """The fit of an estimator that chooses C among `Cs` by cross-validation."""

@@ -83,18 +83,12 @@ def stochastic_start(
     clock = _core.StochasticClock()
     clock.alpha = 1 / problem.costs[rows].sum()
     passage = _core.Passage(_core.StochasticLoss.hinge, batch_size=1, n_threads=1)
-    moved = np.full(data.n_examples, -1, np.int32)
+    moved = np.full(data.n_examples, -1, np.int32)  # the class that is moved against each example
     try:
         trainer.steps(weights, None, clock, passage, rng.permutation(rows), moved)
     except BaseException:
         weights.fill(0)
         raise
-    return _duals(problem, moved)
-
-
-def _duals(problem: Problem, moved: NDArray[np.int32]) -> CsrArray:
-    """Return z from the class that was moved against each example, or -1."""
-    data = problem.dataset
     is_moved = moved >= 0
     indptr = np.append(0, np.cumsum(is_moved))
     costs = problem.costs[is_moved].astype(data.dtype)
