@@ -118,7 +118,7 @@ experiments: $(VENV)/with-bench
 	$(BIN)/python -m experiments
 
 docs: $(VENV)/with-docs
-	$(BIN)/python docs/draw_rooms.py
+	$(BIN)/python docs/draw_packages.py
 	$(BIN)/python -m sphinx -W -q -b html docs docs/_build/html
 	@echo "docs/_build/html/index.html"
 

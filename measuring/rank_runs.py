@@ -26,7 +26,7 @@ from manyclass.problem import FORMULATIONS
 from manyclass.problem.dataset import Dataset
 from manyclass.problem.problem import Problem
 from manyclass.problem.solution import Progress, Start
-from manyclass.training.options import Options
+from manyclass.training.epoch_loop import Options
 from manyclass.training.train import train
 from measuring import training
 from measuring.datasets.base import BaseDataset, Data

@@ -14,7 +14,7 @@ import manyclass
 
 ROOT = Path(__file__).resolve().parents[1]
 LISTED = re.findall(r"^   ([\w.]+)$", (ROOT / "docs" / "api.md").read_text(), re.MULTILINE)
-# What each room needs that may be missing; `make test` does not install Ray and PySpark.
+# What each package needs that may be missing; `make test` does not install Ray and PySpark.
 NEEDS = {"dask": "distributed", "onnx": "skl2onnx", "ray": "ray", "spark": "pyspark"}
 LEFT_OUT = ("ray", "spark")
 HEAVY = ("numpy", "scipy", "sklearn", "joblib", "dask", "distributed", "ray", "pyspark")
@@ -70,27 +70,27 @@ def test_star_import() -> None:
 
 
 @pytest.mark.parametrize(
-    "room",
+    "package",
     [
-        pytest.param(room, marks=pytest.mark.slow if room in LEFT_OUT else ())
-        for room in sorted({name.rpartition(".")[0] for name in LISTED})
+        pytest.param(package, marks=pytest.mark.slow if package in LEFT_OUT else ())
+        for package in sorted({name.rpartition(".")[0] for name in LISTED})
     ],
 )
-def test_documented_names_are_those_of_their_rooms(room):
+def test_documented_names_are_those_of_their_packages(package):
     """And at most one level below the package."""
-    if room in NEEDS:
-        pytest.importorskip(NEEDS[room])
-    module = importlib.import_module(f"manyclass.{room}" if room else "manyclass")
+    if package in NEEDS:
+        pytest.importorskip(NEEDS[package])
+    module = importlib.import_module(f"manyclass.{package}" if package else "manyclass")
     for name in LISTED:
-        if name.rpartition(".")[0] == room:
+        if name.rpartition(".")[0] == package:
             assert name.rpartition(".")[2] in dir(module)
             assert callable(getattr(module, name.rpartition(".")[2]))
 
 
-def test_rooms_with_documented_names():
-    rooms = {name.rpartition(".")[0] for name in LISTED}
-    assert {"", "datasets", "estimators", "io", "model_selection", "problem", *NEEDS} <= rooms
-    assert not any("." in room for room in rooms)
+def test_packages_with_documented_names():
+    packages = {name.rpartition(".")[0] for name in LISTED}
+    assert {"", "datasets", "estimators", "io", "model_selection", "problem", *NEEDS} <= packages
+    assert not any("." in package for package in packages)
 
 
 @pytest.mark.parametrize("folder", ["benchmarks", "experiments", "measuring"])

@@ -14,7 +14,7 @@ ROOT = Path(__file__).parents[1]
 TESTS = sorted((ROOT / "tests").rglob("*.py"))
 OWN = {"manyclass", "tests", "benchmarks", "experiments", "measuring"}
 # Modules of the package that import what may be missing.
-OPTIONAL_ROOMS = {"manyclass.dask", "manyclass.onnx", "manyclass.ray", "manyclass.spark"}
+OPTIONAL_MODULES = {"manyclass.dask", "manyclass.onnx", "manyclass.ray", "manyclass.spark"}
 HELPERS = {"tests.helpers.spark": "pyspark"}
 # Packages whose modules are not named after them.
 MODULES = {"scikit-learn": "sklearn", "pytest-xdist": "xdist", "myst-parser": "myst_parser"}
@@ -72,7 +72,7 @@ def unguarded(tree: ast.Module) -> Iterator[str]:
         guarded |= any(map(skipped_without, ast.walk(statement)))
         for name in imported(statement):
             root = name.split(".")[0]
-            known = root in installed | sys.stdlib_module_names and name not in OPTIONAL_ROOMS
+            known = root in installed | sys.stdlib_module_names and name not in OPTIONAL_MODULES
             if not known and not guarded:
                 yield name
 

@@ -33,10 +33,12 @@ def text(n: int, d: int, k: int) -> tuple[sp.csr_array, np.ndarray]:
     rng = np.random.default_rng(2008)
     y, own, others = rng.integers(0, k, n), 20, 40
     topics = rng.integers(0, d, (k, 200))
-    words = np.column_stack([
-        topics[y[:, None], rng.integers(0, 200, (n, own))],
-        (rng.pareto(0.7, (n, others)) * 50).astype(np.int64) % d,
-    ])
+    words = np.column_stack(
+        [
+            topics[y[:, None], rng.integers(0, 200, (n, own))],
+            (rng.pareto(0.7, (n, others)) * 50).astype(np.int64) % d,
+        ]
+    )
     X = sp.csr_array(
         (np.ones(words.size, np.float32), words.ravel(), np.arange(n + 1) * words.shape[1]), (n, d)
     )
@@ -58,7 +60,9 @@ def problems(arguments: argparse.Namespace) -> Iterator[tuple[str, Any, np.ndarr
 
 def main() -> None:
     """Train and print."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawTextHelpFormatter
+    )
     parser.add_argument("--threads", type=int, nargs="+", default=[1, 4, 8, 16])
     parser.add_argument("--rows", type=int, default=60_000)
     parser.add_argument("--text-rows", type=int, default=100_000)
@@ -83,7 +87,9 @@ def main() -> None:
                     seconds = min(seconds, time.perf_counter() - began)
                 first = first or seconds
                 inside = model.history_[-1].seconds
-                work = sum(record.evaluations for record in model.history_) / (X.shape[0] * len(model.classes_))
+                work = sum(record.evaluations for record in model.history_) / (
+                    X.shape[0] * len(model.classes_)
+                )
                 print(
                     f"{name:28s} {kind:15s} threads {threads:2d}  {seconds:7.2f} s  "
                     f"epochs {inside:6.2f} s  {model.n_iter_:3d}  passes {work:5.1f}  "

@@ -48,7 +48,9 @@ def made_up(n: int, d: int, k: int, spread: float = 2.0) -> tuple[torch.Tensor, 
     return X, y.cpu().numpy()
 
 
-def fit(kind: str, X: Any, y: np.ndarray, C: float, tol: float, repeats: int = 2, **given: Any) -> None:
+def fit(
+    kind: str, X: Any, y: np.ndarray, C: float, tol: float, repeats: int = 2, **given: Any
+) -> None:
     """Train and print a line."""
     estimator, own = MODELS[kind]
     seconds = math.inf
@@ -61,7 +63,7 @@ def fit(kind: str, X: Any, y: np.ndarray, C: float, tol: float, repeats: int = 2
     where = str(X.device) if hasattr(X, "device") and not isinstance(X, np.ndarray) else "cpu"
     print(
         f"  {where:7s} {kind:15s} C {C:<5g} tol {tol:.0e}  {seconds:7.3f} s  "
-        f"{model.n_iter_:4d} epochs + {loops:4d} loops  inside {model.history_[-1].seconds:7.3f} s  "
+        f"{model.n_iter_:4d} epochs + {loops:4d} loops, {model.history_[-1].seconds:7.3f} s  "
         f"gap {model.certificate_.relative_gap:.1e}  {given or ''}",
         flush=True,
     )
@@ -75,19 +77,23 @@ def lbfgs(X: torch.Tensor, y: np.ndarray, k: int, C: float, tol: float) -> None:
 
     def closure() -> torch.Tensor:
         method.zero_grad()
-        loss = 0.5 * (W * W).sum() + C * torch.nn.functional.cross_entropy(X @ W, labels, reduction="sum")
+        loss = 0.5 * (W * W).sum() + C * torch.nn.functional.cross_entropy(
+            X @ W, labels, reduction="sum"
+        )
         loss.backward()
         return loss
 
     torch.cuda.synchronize()
     began, steps = time.perf_counter(), 0
     while steps < 200:
-        primal = float(method.step(closure))
+        primal = float(method.step(closure).detach())
         steps += 1
         gap = 0.5 * float((W.grad.double() ** 2).sum())
         if gap <= tol * primal:
             break
-    print(f"  cuda:0  torch L-BFGS    C {C:<5g} tol {tol:.0e}  {time.perf_counter() - began:7.3f} s  {steps:4d} steps (not proven)", flush=True)
+    seconds = time.perf_counter() - began
+    what = f"  cuda:0  torch L-BFGS    C {C:<5g} tol {tol:.0e}  {seconds:7.3f} s"
+    print(f"{what}  {steps:4d} steps (not proven)", flush=True)
 
 
 def small(arguments: argparse.Namespace) -> None:
@@ -131,7 +137,9 @@ PARTS = {"small": small, "imagenet": imagenet, "real": real}
 
 def main() -> None:
     """Run the parts."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawTextHelpFormatter
+    )
     parser.add_argument("--parts", nargs="+", choices=PARTS, default=list(PARTS))
     parser.add_argument("--models", nargs="+", choices=MODELS, default=list(MODELS))
     parser.add_argument("--threads", type=int, default=0)

@@ -23,7 +23,7 @@ from manyclass.problem.dataset import Dataset
 from manyclass.problem.formulations import FORMULATIONS
 from manyclass.problem.problem import Problem
 from manyclass.problem.solution import Start, Weights
-from manyclass.solvers.certificates import NO_COMMON
+from manyclass.solvers.engines import NO_COMMON
 from manyclass.solvers.sequential_dual import SequentialDual
 from manyclass.solvers.stopping import GapRule
 from manyclass.training.epoch_loop import solve

@@ -6,7 +6,7 @@
 //   squared hinge    max(0, xi)^2       0 <= z         z^2 / (4 C)      2 C max(0, xi)
 //
 // D has -R(z); by the Fenchel-Young inequality, C loss(xi) - z xi + R(z) >= 0. Solvers know a
-// loss by this file and src/manyclass/problem/losses.py alone.
+// loss by this file and src/manyclass/problem/formulations.py alone.
 #include <algorithm>
 #include <limits>
 #include <stdexcept>

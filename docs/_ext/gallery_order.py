@@ -17,6 +17,7 @@ ORDER = (
     "plot_reject",
     "plot_multilabel",
     "plot_embeddings",
+    "plot_device_arrays",
     "plot_sparse_models",
     "plot_formulations",
     "plot_many_classes",

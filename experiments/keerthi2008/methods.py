@@ -21,9 +21,8 @@ from manyclass.solvers.comparison.exponentiated_gradient import ExponentiatedGra
 from manyclass.solvers.comparison.most_violating import MostViolating
 from manyclass.solvers.sequential_dual import SequentialDual
 from manyclass.solvers.stopping import GapRule, StoppingRule
-from manyclass.training.epoch_loop import Solver, solve
-from manyclass.training.options import Options
-from manyclass.training.solver_choice import make_solver
+from manyclass.training.epoch_loop import Options, Solver, solve
+from manyclass.training.train import OneProcess
 
 # A point of a curve is recorded when this share more seconds have passed.
 SPACING = 1.1
@@ -44,9 +43,9 @@ class WithoutHeuristics(SequentialDual):
 
 # Each makes a solver of a problem and a start, with a generator `rng`.
 METHODS: dict[str, Callable[..., Solver]] = {
-    "SDM": partial(make_solver, options=Options(0.0, solver="sequential_dual")),
+    "SDM": partial(OneProcess().solver, options=Options(0.0, solver="sequential_dual")),
     "SDM without heuristics": partial(WithoutHeuristics, ascent_only=True),
-    "default": partial(make_solver, options=Options(0.0)),
+    "default": partial(OneProcess().solver, options=Options(0.0)),
     "EG": ExponentiatedGradient,
     "cutting plane": CuttingPlane,
     "cutting plane without line search": partial(CuttingPlane, line_search=False),

@@ -29,7 +29,7 @@ from manyclass.distributed.consensus import (
 )
 from manyclass.distributed.mpiexec import SIZES
 from manyclass.persistence.model_file import load_model, save_model
-from manyclass.solvers.weights import storage_choice
+from manyclass.solvers.weights import storage
 from manyclass.version import __version__
 from tests.helpers.catalog import text_problem
 from tests.helpers.ranks import caught, on_ranks
@@ -133,7 +133,7 @@ def test_no_seed_is_still_one_for_all():
 
 
 def test_ranks_with_other_numbers_of_threads_choose_alike(monkeypatch):
-    for module in (storage_choice, choice_of_ranks):
+    for module in (storage, choice_of_ranks):
         monkeypatch.setattr(module, "available_memory", lambda sharing=1: (60 << 20) // sharing)
     rng = np.random.default_rng(0)
     rows = sp.random_array(

@@ -7,7 +7,7 @@ import warnings
 import numpy as np
 import pytest
 
-from manyclass.solvers.weights import storage_choice
+from manyclass.solvers.weights import storage
 from manyclass.training import checkpoints as manager
 from tests.helpers.catalog import text_problem
 from tests.helpers.checkpointed import model, objective
@@ -15,7 +15,7 @@ from tests.helpers.checkpointed import model, objective
 
 @pytest.fixture(name="parts")
 def parts_fixture(monkeypatch):
-    monkeypatch.setattr(storage_choice, "CHUNK_BYTES_OF_W", 1)
+    monkeypatch.setattr(storage, "CHUNK_BYTES_OF_W", 1)
     problem = text_problem("one_vs_rest", dtype=np.float64)
     return problem.dataset.matrix(), problem.dataset.labels
 

@@ -11,7 +11,7 @@ from manyclass.problem import objective
 from manyclass.problem.dataset import Dataset
 from manyclass.problem.formulations import FORMULATIONS
 from manyclass.problem.problem import Problem
-from manyclass.solvers.weights.dense import in_batches
+from manyclass.solvers.weights.storage import in_batches
 from tests.helpers.cases import each
 from tests.helpers.catalog import PAIRS
 

@@ -17,7 +17,7 @@ from manyclass import (
 )
 from manyclass.problem.formulations import FORMULATIONS
 from manyclass.solvers.sgd import STOCHASTIC_LOSSES
-from manyclass.training.solver_choice import COMPARISON
+from manyclass.training.train import COMPARISON
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning"),

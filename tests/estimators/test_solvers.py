@@ -9,8 +9,8 @@ from sklearn.exceptions import ConvergenceWarning
 
 from manyclass import MulticlassSVC, load_model, save_model
 from manyclass.solvers.comparison.base import ComparisonSolver
-from manyclass.training import solver_choice
-from manyclass.training.solver_choice import COMPARISON, SOLVERS
+from manyclass.training import train
+from manyclass.training.train import COMPARISON, SOLVERS
 
 comparison = pytest.mark.parametrize("solver", COMPARISON)
 rng = np.random.default_rng(0)
@@ -63,7 +63,7 @@ def test_what_does_not_go_together(params, message):
 
 @comparison
 def test_refused_with_bytes_when_memory_is_short(monkeypatch, solver):
-    monkeypatch.setattr(solver_choice, "available_memory", lambda: 10_000)
+    monkeypatch.setattr(train, "available_memory", lambda: 10_000)
     with pytest.raises(MemoryError, match=r"80 examples and 4 classes: 0\.0 GB, and 0\.0 GB"):
         MulticlassSVC(solver=solver).fit(X, Y)
 

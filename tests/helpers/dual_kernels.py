@@ -9,7 +9,7 @@ import scipy.sparse as sp
 
 from manyclass import _core
 from manyclass.problem.problem import core_problem
-from manyclass.solvers.weights.dense import in_lanes
+from manyclass.solvers.weights.storage import in_lanes
 from tests.helpers.catalog import make_problem
 
 

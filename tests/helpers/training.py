@@ -10,7 +10,7 @@ from manyclass.distributed.consensus import abort_others
 from manyclass.distributed.ranks_backend import Ranks
 from manyclass.problem.problem import Problem
 from manyclass.problem.solution import Progress, Solution, Start
-from manyclass.training.options import Options
+from manyclass.training.epoch_loop import Options
 from manyclass.training.train import train as train_problem
 
 

@@ -9,7 +9,7 @@ import pytest
 import scipy.sparse as sp
 
 from manyclass import MulticlassSVC, StochasticClassifier, _core, save_data
-from manyclass.solvers.weights.dense import allocate_weights
+from manyclass.solvers.weights.storage import allocate_weights
 from manyclass.utils.machine import instruction_set
 from tests.helpers.cases import each
 from tests.trials import hostile_calls

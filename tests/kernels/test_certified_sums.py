@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from manyclass import _core
-from manyclass.solvers.certificates import NO_COMMON, returned_intercepts, returned_square
+from manyclass.solvers.engines import NO_COMMON, returned_intercepts, returned_square
 from tests.helpers.catalog import make_problem
 from tests.helpers.dual_kernels import engine_for, kinds_for
 

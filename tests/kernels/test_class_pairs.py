@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from manyclass import _core
 from manyclass.problem import objective
 from manyclass.problem.problem import core_problem
-from manyclass.solvers.weights.dense import allocate_weights
+from manyclass.solvers.weights.storage import allocate_weights
 from tests.helpers.cases import each
 from tests.helpers.catalog import make_problem, random_problem
 

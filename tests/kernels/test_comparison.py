@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from manyclass import _core
 from manyclass.problem import objective
 from manyclass.problem.problem import problem_arguments
-from manyclass.solvers.weights.dense import allocate_weights
-from manyclass.utils.core_class import core_class
+from manyclass.solvers.weights.storage import allocate_weights
+from manyclass.utils.machine import core_class
 from tests.helpers.catalog import random_problem
 from tests.helpers.dense_data import rows_with_bias
 

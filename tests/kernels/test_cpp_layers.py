@@ -1,4 +1,4 @@
-"""The rooms of cpp/: includes go down only, and Python is known to the bindings alone.
+"""The folders of cpp/: includes go down only, and Python is known to the bindings alone.
 
 Functions that only prefetch are always inlined.
 """
@@ -10,7 +10,7 @@ from pathlib import Path
 CPP = Path(__file__).parents[2] / "cpp"
 MAX_FILES = 12
 
-# Top first. A room may include those below it; rooms of one layer do not include each other.
+# Top first. A folder may include those below it; folders of one layer do not include each other.
 LAYERS = [
     {"bindings"},
     {"newton"},
@@ -33,7 +33,7 @@ LAYERS = [
     {"data"},
     {"simd", "threads"},
 ]
-LEVEL = {room: level for level, rooms in enumerate(LAYERS) for room in rooms}
+LEVEL = {folder: level for level, folders in enumerate(LAYERS) for folder in folders}
 FILES = sorted(p.relative_to(CPP).as_posix() for p in CPP.rglob("*") if p.is_file())
 
 
@@ -42,22 +42,22 @@ def included(file: str) -> list[str]:
     return re.findall(r'^#include "([^"]+)"', (CPP / file).read_text(), re.MULTILINE)
 
 
-def room_of(file: str) -> str:
+def folder_of(file: str) -> str:
     return file.split("/")[0]
 
 
-def test_every_file_lies_in_a_room_of_the_list():
-    assert {room_of(f) for f in FILES} == set(LEVEL)
+def test_every_file_lies_in_a_folder_of_the_list():
+    assert {folder_of(f) for f in FILES} == set(LEVEL)
     assert all(f.count("/") == 1 for f in FILES)
 
 
-def test_every_include_names_a_file_with_its_room():
+def test_every_include_names_a_file_with_its_folder():
     assert {i for f in FILES for i in included(f)} <= set(FILES)
 
 
-def test_includes_between_rooms_go_down():
-    between = [(f, i) for f in FILES for i in included(f) if room_of(i) != room_of(f)]
-    assert not [(f, i) for f, i in between if LEVEL[room_of(i)] <= LEVEL[room_of(f)]]
+def test_includes_between_folders_go_down():
+    between = [(f, i) for f in FILES for i in included(f) if folder_of(i) != folder_of(f)]
+    assert not [(f, i) for f, i in between if LEVEL[folder_of(i)] <= LEVEL[folder_of(f)]]
 
 
 def test_includes_have_no_cycle():
@@ -70,13 +70,13 @@ def test_includes_have_no_cycle():
 
 def test_only_the_bindings_know_python():
     pattern = re.compile(r"nanobind|Python\.h|\bPy_|\bPyErr_")
-    users = {room_of(f) for f in FILES if pattern.search((CPP / f).read_text())}
+    users = {folder_of(f) for f in FILES if pattern.search((CPP / f).read_text())}
     assert users == {"bindings"}
 
 
-def test_rooms_stay_small():
-    sizes = Counter(room_of(f) for f in FILES)
-    assert {room: n for room, n in sizes.items() if n > MAX_FILES} == {}
+def test_folders_stay_small():
+    sizes = Counter(folder_of(f) for f in FILES)
+    assert {folder: n for folder, n in sizes.items() if n > MAX_FILES} == {}
 
 
 def test_functions_that_only_prefetch_are_always_inlined():

@@ -8,7 +8,7 @@ import pytest
 from manyclass import _core
 from manyclass.problem import objective
 from manyclass.problem.problem import problem_arguments
-from manyclass.solvers.certificates import NO_COMMON
+from manyclass.solvers.engines import NO_COMMON
 from tests.helpers.cases import each
 from tests.helpers.catalog import PAIRS, make_problem
 from tests.helpers.dual_kernels import duals_of, engine_for, filled_rows, random_data, sums_of

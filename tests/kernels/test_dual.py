@@ -9,7 +9,7 @@ import scipy.sparse as sp
 from manyclass import _core
 from manyclass.problem import objective
 from manyclass.problem.problem import core_problem, problem_arguments
-from manyclass.solvers.certificates import NO_COMMON
+from manyclass.solvers.engines import NO_COMMON
 from manyclass.utils.machine import VARIABLE, instruction_set
 from tests.helpers.cases import each
 from tests.helpers.catalog import PAIRS, make_problem

@@ -11,7 +11,7 @@ from manyclass.problem.problem import problem_arguments
 from manyclass.rows.logistic_sums import as_matrix
 from manyclass.solvers.logistic.certificate import class_shift
 from manyclass.solvers.logistic.engine import NO_SHIFT, new_log_u, new_weights
-from manyclass.utils.core_class import core_class
+from manyclass.utils.machine import core_class
 from tests.helpers.cases import each
 from tests.helpers.dense_data import rows_with_bias
 from tests.helpers.logistic import class_counts, gradient, random_logistic

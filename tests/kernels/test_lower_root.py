@@ -8,7 +8,7 @@ from manyclass import _core
 from manyclass.problem.dataset import Dataset
 from manyclass.problem.formulations import FORMULATIONS
 from manyclass.problem.problem import Problem, problem_arguments
-from manyclass.utils.core_class import core_class
+from manyclass.utils.machine import core_class
 from tests.helpers.cases import each
 
 K = 150

@@ -7,7 +7,7 @@ import scipy.sparse as sp
 
 from manyclass.problem import objective
 from manyclass.problem.problem import problem_of
-from manyclass.solvers.weights.dense import in_lanes
+from manyclass.solvers.weights.storage import in_lanes
 from tests.helpers.cases import each
 from tests.helpers.catalog import make_problem
 from tests.helpers.dual_kernels import random_data

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from manyclass import _core
-from manyclass.solvers.weights.dense import allocate_weights
+from manyclass.solvers.weights.storage import allocate_weights
 
 TABLES = {np.float32: _core.PairTables32, np.float64: _core.PairTables64}
 N_ROWS = 5

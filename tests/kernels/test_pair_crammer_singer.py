@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from manyclass import _core
 from manyclass.problem import objective
 from manyclass.problem.problem import core_problem
-from manyclass.solvers.weights.dense import allocate_weights
+from manyclass.solvers.weights.storage import allocate_weights
 from tests.helpers.catalog import make_problem, random_problem
 
 CORES = {np.float32: _core.PairTrainer32, np.float64: _core.PairTrainer64}

@@ -12,8 +12,7 @@ from hypothesis import strategies as st
 
 from manyclass import _core
 from manyclass.problem.problem import core_formulation
-from manyclass.utils.core_class import core_class
-from manyclass.utils.machine import instruction_set
+from manyclass.utils.machine import core_class, instruction_set
 from tests.helpers.cases import each
 from tests.helpers.catalog import PAIRS, make_problem
 from tests.helpers.dual_kernels import kinds_for, set_duals

@@ -15,7 +15,7 @@ from manyclass.problem.formulations import FORMULATIONS
 from manyclass.problem.problem import ELSEWHERE, Problem, core_problem, problem_of
 from manyclass.solvers import newton_phase
 from manyclass.solvers.engines import Engine
-from manyclass.training.options import Options
+from manyclass.training.epoch_loop import Options
 from manyclass.training.train import train
 from tests.helpers.cases import each
 

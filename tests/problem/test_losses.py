@@ -1,11 +1,11 @@
-"""Tests of problem/losses.py: a loss, its dual variables and their bounds."""
+"""Tests of problem/formulations.py: a loss, its dual variables and their bounds."""
 
 from __future__ import annotations
 
 import numpy as np
 import pytest
 
-from manyclass.problem.losses import LOSSES
+from manyclass.problem.formulations import LOSSES
 
 
 @pytest.mark.parametrize("loss", LOSSES.values(), ids=list(LOSSES))

@@ -11,9 +11,8 @@ import scipy.optimize
 
 from manyclass.problem import objective
 from manyclass.problem.base_scores import BaseScores
-from manyclass.problem.problem import ELSEWHERE, problem_of
+from manyclass.problem.problem import ELSEWHERE, losses_at_zero, problem_of, zero_objective
 from manyclass.problem.solution import Certificate, relative, scale_of
-from manyclass.problem.zero_objective import losses_at_zero, zero_objective
 from manyclass.solvers.logistic.engine import LogisticEngine
 from tests.helpers import logistic
 from tests.helpers.cases import each

@@ -11,7 +11,7 @@ import scipy.sparse as sp
 from hypothesis import given
 from hypothesis import strategies as st
 
-from manyclass.estimators.coefficients import split_weights
+from manyclass.prediction.scoring import split_weights
 from manyclass.problem.dataset import Dataset
 from manyclass.solvers import sgd as sgd
 from manyclass.solvers.sgd import (
@@ -24,7 +24,7 @@ from manyclass.solvers.sgd import (
 )
 from manyclass.solvers.sgd_objective import losses
 from manyclass.solvers.sgd_storage import DenseAccumulator
-from manyclass.solvers.weights.storage_choice import Shape
+from manyclass.solvers.weights.storage import Shape
 from manyclass.solvers.weights.tables import TableAccumulator
 from tests.helpers.cases import each
 from tests.helpers.dense_data import rows_with_bias

@@ -17,8 +17,7 @@ from manyclass.solvers.sequential_dual import SequentialDual
 from manyclass.solvers.sgd import Plan, Stochastic, new_clock
 from manyclass.solvers.sgd_storage import DenseAccumulator
 from manyclass.solvers.stochastic_init import is_worthwhile, stochastic_start
-from manyclass.solvers.weights.dense import allocate_weights
-from manyclass.solvers.weights.storage_choice import Shape
+from manyclass.solvers.weights.storage import Shape, allocate_weights
 from manyclass.training.epoch_loop import Interrupted
 from tests.helpers.catalog import SparseDual, make_problem, train
 

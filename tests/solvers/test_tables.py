@@ -14,7 +14,7 @@ from manyclass import _core
 from manyclass.problem import objective
 from manyclass.problem.problem import core_problem
 from manyclass.problem.solution import Status
-from manyclass.solvers.certificates import NO_COMMON
+from manyclass.solvers.engines import NO_COMMON
 from manyclass.solvers.sequential_dual import SequentialDual
 from manyclass.solvers.weights import tables
 from manyclass.utils.machine import VARIABLE

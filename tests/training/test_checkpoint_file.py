@@ -16,12 +16,12 @@ from manyclass.problem.solution import Start
 from manyclass.training.checkpoint_file import (
     FORMAT,
     DamagedError,
+    facts_of_problem,
     read_checkpoint,
     save_checkpoint,
     seed_of_tensors,
     start_of_tensors,
 )
-from manyclass.training.problem_fingerprint import facts_of_problem
 from tests.helpers.cases import each
 from tests.helpers.catalog import ROWS, random_problem, text_problem, train
 

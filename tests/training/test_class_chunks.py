@@ -13,10 +13,9 @@ from manyclass.distributed.ranks_backend import Ranks
 from manyclass.distributed.sharded_weights import ShardedWeights
 from manyclass.problem import objective
 from manyclass.problem.solution import Start, Status
-from manyclass.solvers.weights import storage_choice
+from manyclass.solvers.weights import storage
 from manyclass.training import class_chunks
-from manyclass.training.epoch_loop import Interrupted
-from manyclass.training.options import Options
+from manyclass.training.epoch_loop import Interrupted, Options
 from tests.helpers.catalog import make_problem, text_problem
 from tests.helpers.ranks import on_ranks
 from tests.helpers.training import train
@@ -27,7 +26,7 @@ losses = pytest.mark.parametrize("loss", ["hinge", "squared_hinge"])
 @pytest.fixture(autouse=True)
 def small_parts(monkeypatch):
     """Parts of one group for each thread: 40 classes are then two parts or three."""
-    monkeypatch.setattr(storage_choice, "CHUNK_BYTES_OF_W", 1)
+    monkeypatch.setattr(storage, "CHUNK_BYTES_OF_W", 1)
 
 
 def solve(problem, weights="sparse", *, tol=1e-8, n_jobs=1, stopping="gap", **options):
@@ -109,8 +108,8 @@ def test_a_callback_on_one_rank_stops_all(at):
 def test_every_rank_has_parts_of_one_size(monkeypatch):
     problem = text_problem("one_vs_rest", k=70)
     group = 2 * 64 // 4
-    monkeypatch.setattr(storage_choice, "CHUNK_BYTES_OF_W", 1 << 40)
-    monkeypatch.setattr(storage_choice, "available_memory", lambda sharing=1: (1 << 30) // sharing)
+    monkeypatch.setattr(storage, "CHUNK_BYTES_OF_W", 1 << 40)
+    monkeypatch.setattr(storage, "available_memory", lambda sharing=1: (1 << 30) // sharing)
     n_jobs = [1, 2, 3]
     sizes = on_ranks(
         3,

@@ -6,9 +6,8 @@ import numpy as np
 import pytest
 
 from manyclass.solvers.stopping import GapRule
-from manyclass.training.epoch_loop import solve
-from manyclass.training.options import Options
-from manyclass.training.solver_choice import make_solver
+from manyclass.training.epoch_loop import Options, solve
+from manyclass.training.train import OneProcess
 from tests.helpers.catalog import text_problem
 
 
@@ -21,7 +20,7 @@ def test_duals_that_nobody_wants_are_not_kept(weights):
 
         def make(problem, start):
             options = Options(1e-3, weights=weights, keeps_duals=keeps_duals)
-            return make_solver(problem, start, options, rng)
+            return OneProcess().solver(problem, start, options, rng)
 
         return solve(
             problem,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import scipy.sparse as sp
 
-from manyclass.solvers.weights.dense import allocate_weights
+from manyclass.solvers.weights.storage import allocate_weights
 
 SIZES = [-(2**63), -(2**31), -1, 0, 1, 2, 31, 2**31 - 1, 2**31, 2**62, 2**63 - 1]
 NUMBERS = [np.nan, np.inf, -np.inf, 0.0, -1.0, 1e-300, 1e30, 1e300]

@@ -28,7 +28,7 @@ from manyclass import (
     StochasticClassifier,
     save_data,
 )
-from manyclass.training.solver_choice import SOLVERS
+from manyclass.training.train import SOLVERS
 from tests.trials.hostile_arrays import Hostile
 from tests.trials.hostile_core import CALLS, CoreCall
 

@@ -26,7 +26,7 @@ from manyclass import (
     StochasticClassifier,
 )
 from manyclass.problem.formulations import FORMULATIONS
-from manyclass.training.solver_choice import COMPARISON
+from manyclass.training.train import COMPARISON
 from tests.helpers.interrupts import count_calls, interrupt
 
 SETTING = 0.95  # share of a fit's calls from which on its results may be being set

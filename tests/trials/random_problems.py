@@ -10,7 +10,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from manyclass.problem.formulations import FORMULATIONS
-from manyclass.training.solver_choice import COMPARISON
+from manyclass.training.train import COMPARISON
 
 HAS_SPARSE_WEIGHTS = ("crammer_singer", "weston_watkins", "one_vs_rest")
 EXTREME_WEIGHTS = (1e-5, 1e30, 2.0, 1e5)

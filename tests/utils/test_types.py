@@ -9,11 +9,10 @@ from typing import get_args
 import manyclass
 from manyclass import MulticlassSVC, MultilabelSVC, StochasticClassifier
 from manyclass.estimators.costs import COST_SCALINGS
-from manyclass.problem.formulations import FORMULATIONS, SHORT_NAMES
-from manyclass.problem.losses import LOSSES
+from manyclass.problem.formulations import FORMULATIONS, LOSSES, SHORT_NAMES
 from manyclass.solvers.sgd import STOCHASTIC_LOSSES
 from manyclass.solvers.stopping import RULES
-from manyclass.training.solver_choice import SOLVERS
+from manyclass.training.train import SOLVERS
 from manyclass.utils import types
 
 

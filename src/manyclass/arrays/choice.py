@@ -6,12 +6,13 @@ import time
 
 import numpy as np
 
-from manyclass.arrays.admm import OneVsRestAdmm
 from manyclass.arrays.dataset import DeviceDataset
-from manyclass.arrays.dual_rounds import DualRounds
 from manyclass.arrays.engine import ArrayEngine
 from manyclass.arrays.namespace import Place, device_of
-from manyclass.arrays.newton_svm import NewtonSvm
+from manyclass.arrays.rows import NUMBERS_AT_A_TIME
+from manyclass.arrays.svm.admm import OneVsRestAdmm
+from manyclass.arrays.svm.dual_rounds import DualRounds
+from manyclass.arrays.svm.newton import NewtonSvm
 from manyclass.problem.base_scores import BaseScores
 from manyclass.problem.formulations import FORMULATIONS
 from manyclass.problem.problem import Problem
@@ -21,11 +22,7 @@ from manyclass.solvers.logistic.newton import NewtonLogistic
 TRAINED = ("crammer_singer", "weston_watkins", "one_vs_rest")
 Solver = NewtonLogistic | DualRounds | OneVsRestAdmm
 DEFAULT = ("auto", "sequential_dual")
-
-
-def lies_on_device(problem: Problem) -> bool:
-    """Whether the X of a problem lies on a device."""
-    return isinstance(problem.dataset, DeviceDataset)
+BLOCKS = 6  # numbers in float64 of the rows of a block that certificates hold at once
 
 
 def solver_on_device(
@@ -103,7 +100,8 @@ def _check_memory(data: DeviceDataset, problem: Problem) -> None:
     per_number, scores = data.dtype.itemsize, data.n_examples * data.n_classes
     weights = (data.n_features + 1) * data.n_classes
     holds_scores = problem.loss == "hinge"
-    needed = per_number * (scores * holds_scores + 8 * weights)
+    block = min(data.n_examples * max(data.n_classes, data.n_features), NUMBERS_AT_A_TIME)
+    needed = per_number * (scores * holds_scores + 8 * weights) + BLOCKS * 8 * block
     if free is not None and needed > free:
         raise MemoryError(
             f"training holds {needed / 1e9:.1f} GB on {device_of(data.X)} beside X"

@@ -3,16 +3,22 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from manyclass.arrays.namespace import DeviceArray, Place, dtype_name, namespace_of, to_numpy
+from manyclass.arrays.namespace import Place, dtype_name, namespace_of, spans, to_numpy
 from manyclass.problem.dataset import Dataset
-from manyclass.utils.types import DType, IntArray, Rows
+from manyclass.utils.types import DeviceArray, DType, IntArray, Rows
 
 # Types of X; training widens the narrow ones block by block.
-TYPES = {"float64": np.float64, "float32": np.float32, "float16": np.float32, "bfloat16": np.float32}
+TYPES = {
+    "float64": np.float64,
+    "float32": np.float32,
+    "float16": np.float32,
+    "bfloat16": np.float32,
+}
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -26,11 +32,7 @@ class DeviceDataset(Dataset):
     """
 
     X: DeviceArray = None
-
-    @property
-    def is_dense(self) -> bool:
-        """Whether X is an array: it is."""
-        return True
+    lies_on_device: ClassVar[bool] = True
 
     def rows(self, some: slice | NDArray[np.intp]) -> Rows:
         """Return some rows of X, on the device."""
@@ -77,14 +79,13 @@ class DeviceDataset(Dataset):
         bias : float
             Value of the appended feature.
         """
-        n, d = X.shape
         return cls(
             indptr=np.zeros(1, np.int64),
-            indices=np.zeros(0, np.int32),
+            indices=np.zeros(1, np.int32),  # as of any dense X: other than the values
             values=np.zeros(0, TYPES[dtype_name(X)]),
             labels=np.ascontiguousarray(labels, np.int32),
             weights=np.ascontiguousarray(weights, np.float64),
-            n_features=int(d),
+            n_features=int(X.shape[1]),
             n_classes=n_classes,
             bias=float(bias),
             X=X,
@@ -94,8 +95,8 @@ class DeviceDataset(Dataset):
 def finite_and_largest(X: DeviceArray, rows_at_a_time: int = 1 << 16) -> tuple[bool, float]:
     """Return whether all numbers of X are finite, and the size of the largest one."""
     xp, largest, finite = namespace_of(X), 0.0, True
-    for begin in range(0, X.shape[0], rows_at_a_time):
-        part = X[begin : begin + rows_at_a_time, :]
+    for rows in spans(X.shape[0], rows_at_a_time):
+        part = X[rows, :]
         if part.shape[0] * part.shape[1] == 0:
             continue
         finite = finite and bool(xp.all(xp.isfinite(part)))

@@ -8,9 +8,8 @@ import numpy as np
 
 from manyclass.arrays.namespace import to_numpy
 from manyclass.arrays.smooth_sums import SmoothRows
-from manyclass.problem.problem import Problem
+from manyclass.problem.problem import Problem, zero_objective
 from manyclass.problem.solution import Start
-from manyclass.problem.zero_objective import zero_objective
 from manyclass.rows.parts import OnePart
 from manyclass.solvers.logistic.engine import DOUBLE, PrimalEngine
 from manyclass.utils.types import Array, DType
@@ -56,7 +55,7 @@ class ArrayEngine(PrimalEngine):
 
     def load(self, start: Start) -> None:
         """Take over W."""
-        self.W[:] = self.placed(np.asarray(start.weights))
+        self.W[...] = self.placed(np.asarray(start.weights))
 
     def weights(self, order: Literal["F", "K"] = "F") -> Array:
         """Return W, an ndarray; the mean of free intercepts is 0."""

@@ -2,15 +2,55 @@
 
 from __future__ import annotations
 
+import importlib
+
 import numpy as np
 
 from manyclass.arrays.dataset import TYPES, finite_and_largest, training_type
-from manyclass.arrays.namespace import DeviceArray, dtype_name, is_array, namespace_of, to_numpy
+from manyclass.arrays.namespace import (
+    dtype_name,
+    is_array,
+    is_on_device,
+    is_torch,
+    namespace_of,
+    to_numpy,
+)
+from manyclass.utils.types import DeviceArray
 
 
 def on_host(values: object) -> object:
     """Return an array of another namespace as an ndarray, anything else as it is."""
     return to_numpy(values) if is_array(values) else values
+
+
+def moved(X: object, device: str | None) -> object:
+    """Return X on a device, through PyTorch; as it is where None, or where it lies on a device.
+
+    Raises
+    ------
+    ImportError
+        If there is no PyTorch.
+    ValueError
+        If X is sparse, or the device is not there.
+    MemoryError
+        If X does not fit into its memory.
+    """
+    if device is None or is_on_device(X):
+        return X
+    try:
+        torch = importlib.import_module("torch")
+    except ImportError:
+        raise ImportError(f"device={device!r} needs PyTorch: pip install torch") from None
+    if hasattr(X, "tocsr"):
+        raise ValueError(f"device={device!r} trains on dense rows; X is sparse")
+    rows: DeviceArray = X if is_torch(X) else torch.as_tensor(np.asarray(X))
+    try:
+        return rows.to(device)
+    except (RuntimeError, AssertionError) as error:
+        size = f"{rows.nbytes / 1e9:.1f} GB of X"
+        if "out of memory" in str(error):
+            raise MemoryError(f"{size} do not fit on device={device!r}; give fewer rows") from error
+        raise ValueError(f"device={device!r} is not there: {error}") from error
 
 
 def checked_rows(X: DeviceArray, *, finite: bool = True) -> DeviceArray:
@@ -31,7 +71,9 @@ def checked_rows(X: DeviceArray, *, finite: bool = True) -> DeviceArray:
     if len(X.shape) != 2:
         raise ValueError(f"Expected 2D array, got {len(X.shape)}D array instead: X must be rows")
     if 0 in X.shape:
-        raise ValueError(f"Found array with shape {tuple(X.shape)}; at least one row and feature are needed")
+        raise ValueError(
+            f"Found array with shape {tuple(X.shape)}; at least one row and feature are needed"
+        )
     if hasattr(X, "detach"):
         X = X.detach()
     if dtype_name(X) not in TYPES:

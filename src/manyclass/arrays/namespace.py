@@ -8,17 +8,15 @@ CuPy and NumPy are called, and slower code of the standard for other arrays.
 from __future__ import annotations
 
 import contextlib
+import importlib
 import sys
 from collections.abc import Iterator
 from functools import lru_cache
 from types import ModuleType
-from typing import Any, TypeAlias
 
 import numpy as np
 
-from manyclass.utils.types import Array
-
-DeviceArray: TypeAlias = Any  # an array of a namespace of the standard
+from manyclass.utils.types import Array, DeviceArray
 
 # Whether arrays of other namespaces than NumPy that lie on the CPU count as arrays on a device, for
 # tests: the core trains on the CPU.
@@ -49,12 +47,11 @@ def _compat() -> ModuleType:
     ImportError
     """
     try:
-        import array_api_compat
+        return importlib.import_module("array_api_compat")
     except ImportError:
         raise ImportError(
             "training on a device needs array-api-compat: pip install 'manyclass[devices]'"
         ) from None
-    return array_api_compat
 
 
 def namespace_of(X: DeviceArray) -> ModuleType:
@@ -91,6 +88,12 @@ def is_torch(X: DeviceArray) -> bool:
 def dtype_name(X: DeviceArray) -> str:
     """Return the name of the type of an array, such as "float32" or "bfloat16"."""
     return str(X.dtype).rpartition(".")[2]
+
+
+def spans(n: int, step: int) -> Iterator[slice]:
+    """Yield slices of the rows 0 to n - 1, some after the others."""
+    for begin in range(0, n, step):
+        yield slice(begin, min(begin + step, n))
 
 
 class Place:
@@ -139,6 +142,15 @@ class Place:
         """Return a copy of some rows, whose numbers are on the host."""
         return self.xp.take(X, self.asarray(np.asarray(rows, np.int64)), axis=0)
 
+    def shuffled(self, A: DeviceArray, rng: np.random.Generator) -> DeviceArray:
+        """Return a vector in random order."""
+        if self.is_gpu:
+            torch = sys.modules["torch"]
+            generator = torch.Generator(device=A.device)
+            generator.manual_seed(int(rng.integers(2**63)))
+            return A[torch.randperm(len(A), generator=generator, device=A.device)]
+        return self.rows_of(A, rng.permutation(A.shape[0]))
+
     def put_rows(self, A: DeviceArray, rows: DeviceArray, values: DeviceArray) -> None:
         """A[rows] = values, in place; no row is there twice."""
         if self._indexes:
@@ -147,9 +159,7 @@ class Place:
         for at, row in enumerate(to_numpy(rows).tolist()):
             A[row, ...] = values[at, ...]
 
-    def spread(
-        self, values: DeviceArray, columns: DeviceArray, n_columns: int
-    ) -> DeviceArray:
+    def spread(self, values: DeviceArray, columns: DeviceArray, n_columns: int) -> DeviceArray:
         """Return rows of zeros with row i's values added in its columns; shape (m, n_columns)."""
         out = self.zeros((values.shape[0], n_columns), values.dtype)
         if self.is_torch:

@@ -9,9 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from manyclass.arrays.dataset import training_type
-from manyclass.arrays.namespace import DeviceArray, Place, to_numpy
+from manyclass.arrays.namespace import Place, spans, to_numpy
 from manyclass.arrays.rows import LEAST_ROWS, NUMBERS_AT_A_TIME
-from manyclass.utils.types import Array
+from manyclass.utils.types import Array, DeviceArray
 
 
 def scores_on_device(X: DeviceArray, coef: Array, intercept: Array) -> Array:
@@ -39,9 +39,7 @@ def scores_on_device(X: DeviceArray, coef: Array, intercept: Array) -> Array:
     return np.concatenate([empty, *parts])
 
 
-def best_on_device(
-    X: DeviceArray, coef: Array, intercept: Array, top: int
-) -> NDArray[np.int64]:
+def best_on_device(X: DeviceArray, coef: Array, intercept: Array, top: int) -> NDArray[np.int64]:
     """Return the positions of the best classes of rows, shape (n, top); arguments as above."""
     place, parts = Place(X), [np.empty((0, top), np.int64)]
     for S in _scores(X, coef, intercept):
@@ -63,10 +61,10 @@ def _scores(X: DeviceArray, coef: Array, intercept: Array) -> Iterator[DeviceArr
     W = place.asarray(np.ascontiguousarray(coef.T, wide))
     b = place.asarray(np.ascontiguousarray(intercept, wide))
     step = max(LEAST_ROWS, NUMBERS_AT_A_TIME // max(coef.shape))
-    for begin in range(0, X.shape[0], step):
-        S = xp.astype(X[begin : begin + step, :], dtype, copy=False) @ W + b[None, :]
+    for part in spans(X.shape[0], step):
+        S = xp.astype(X[part, :], dtype, copy=False) @ W + b[None, :]
         if not bool(xp.all(xp.isfinite(S))):
-            _refuse(X[begin : begin + step, :], xp)
+            _refuse(X[part, :], xp)
         yield S
 
 

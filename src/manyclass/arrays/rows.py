@@ -11,9 +11,10 @@ from collections.abc import Iterator
 import numpy as np
 
 from manyclass.arrays.dataset import DeviceDataset
-from manyclass.arrays.namespace import DeviceArray, Place
+from manyclass.arrays.namespace import Place, spans
 from manyclass.problem.base_scores import BaseScores
 from manyclass.problem.problem import Problem
+from manyclass.utils.types import DeviceArray
 
 NUMBERS_AT_A_TIME = 1 << 26  # of a block, k or d for each row
 LEAST_ROWS = 256
@@ -66,9 +67,7 @@ class ArrayRows:
 
     def blocks(self) -> Iterator[slice]:
         """Yield the rows of each block."""
-        step = self.rows_of_block
-        for begin in range(0, self.n, step):
-            yield slice(begin, min(begin + step, self.n))
+        yield from spans(self.n, self.rows_of_block)
 
     @property
     def rows_of_block(self) -> int:

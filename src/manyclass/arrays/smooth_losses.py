@@ -1,8 +1,9 @@
 """Smooth losses as functions of the scores of rows, on arrays: value, slope and curvature.
 
-    log loss         log sum_c exp(s_c) - s_y                        slope p - e_y, p = softmax(s)
-    squared hinge    sum_c max(0, xi_c)^2                            slope J^T (2 max(0, xi))
-                     one-vs-rest: xi_y = 1 - s_y, xi_c = 1 + s_c; Weston-Watkins: xi_c = 1 + s_c - s_y
+    log loss         log sum_c exp(s_c) - s_y       slope p - e_y, p = softmax(s)
+    squared hinge    sum_c max(0, xi_c)^2           slope J^T (2 max(0, xi))
+                     one-vs-rest: xi_y = 1 - s_y, xi_c = 1 + s_c
+                     Weston-Watkins: xi_c = 1 + s_c - s_y
 
 The curvature S_i of a row is diag p - p p^T, or J^T diag(2 [xi > 0]) J with J the derivative of xi.
 """
@@ -11,8 +12,8 @@ from __future__ import annotations
 
 from typing import Protocol
 
-from manyclass.arrays.namespace import DeviceArray
 from manyclass.arrays.rows import ArrayRows
+from manyclass.utils.types import DeviceArray
 
 
 class SmoothLoss(Protocol):
@@ -53,11 +54,11 @@ class LogLoss(SmoothLoss):
         slope = self.rows.add_to_own(place.softmax(S), labels, 0 * own - 1)
         return xp.astype(loss, xp.float64), slope
 
-    def state(self, S: DeviceArray, labels: DeviceArray) -> DeviceArray:
+    def state(self, S: DeviceArray, _labels: DeviceArray) -> DeviceArray:
         """Return p."""
         return self.rows.place.softmax(S)
 
-    def product(self, state: DeviceArray, T: DeviceArray, labels: DeviceArray) -> DeviceArray:
+    def product(self, state: DeviceArray, T: DeviceArray, _labels: DeviceArray) -> DeviceArray:
         """Return p * t - p (p . t)."""
         return self.rows.place.softmax_product(state, T)
 
@@ -65,7 +66,7 @@ class LogLoss(SmoothLoss):
         """Return 1 - ||p||^2."""
         return 1 - self.xp.sum(state * state, axis=1, dtype=self.xp.float64)
 
-    def moment(self, state: DeviceArray, labels: DeviceArray, costs: DeviceArray) -> DeviceArray:
+    def moment(self, state: DeviceArray, _labels: DeviceArray, costs: DeviceArray) -> DeviceArray:
         """Return sum_i C_i (diag p - p p^T)."""
         xp = self.xp
         weighted = xp.astype(costs[:, None], state.dtype) * state

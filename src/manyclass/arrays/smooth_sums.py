@@ -11,11 +11,12 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from manyclass.arrays.namespace import DeviceArray, to_numpy
+from manyclass.arrays.namespace import spans, to_numpy
 from manyclass.arrays.rows import ArrayRows
 from manyclass.arrays.smooth_losses import LogLoss, SmoothLoss, SquaredHinge
 from manyclass.problem.problem import Problem
 from manyclass.problem.solution import UNIT
+from manyclass.utils.types import DeviceArray
 
 SHARE_OF_MEMORY = 0.5  # of what is free, for the curvature of all rows
 
@@ -44,7 +45,7 @@ class SmoothRows(ArrayRows):
         costs[1:] += np.bincount(data.labels, self.problem.costs, minlength=data.n_classes)
 
     def gradient(
-        self, W: DeviceArray, class_major: bool, gradient: DeviceArray, loss: NDArray[np.float64]
+        self, W: DeviceArray, _class_major: bool, gradient: DeviceArray, loss: NDArray[np.float64]
     ) -> None:
         """Add up the losses and their gradient."""
         xp = self.xp
@@ -56,7 +57,7 @@ class SmoothRows(ArrayRows):
             self.add_back(gradient, x, R)
 
     def curvature(
-        self, W: DeviceArray, along: DeviceArray, class_major: bool, product: DeviceArray
+        self, W: DeviceArray, along: DeviceArray, _class_major: bool, product: DeviceArray
     ) -> None:
         """Add the product of the losses' Hessian at W with a matrix like W."""
         for at, part in enumerate(self.blocks()):
@@ -92,7 +93,7 @@ class SmoothRows(ArrayRows):
         largest: NDArray[np.float64],
         leaves: NDArray[np.float64],
         enters: NDArray[np.float64],
-        class_major: bool,
+        _class_major: bool,
         sums: NDArray[np.float64],
         left: NDArray[np.float64],
         terms: NDArray[np.float64],
@@ -176,7 +177,7 @@ class SmoothRows(ArrayRows):
         total[-1:] += self.bias**2 * self.xp.sum(self.costs)
 
     def moments(
-        self, W: DeviceArray, class_major: bool, total: DeviceArray, trace: NDArray[np.float64]
+        self, W: DeviceArray, _class_major: bool, total: DeviceArray, trace: NDArray[np.float64]
     ) -> None:
         """Add up C_i S_i and C_i t_i."""
         for at, part in enumerate(self.blocks()):
@@ -188,7 +189,7 @@ class SmoothRows(ArrayRows):
     def variances(
         self,
         W: DeviceArray,
-        class_major: bool,
+        _class_major: bool,
         n_all: int,
         wanted: int,
         total: DeviceArray,
@@ -196,9 +197,8 @@ class SmoothRows(ArrayRows):
     ) -> None:
         """Add up the diagonal of C_i S_i, and C_i, of some rows."""
         rows = self._sampled(n_all, wanted)
-        step = self.rows_of_block
-        for begin in range(0, rows.shape[0], step):
-            some = rows[begin : begin + step]
+        for part in spans(rows.shape[0], self.rows_of_block):
+            some = rows[part]
             x, labels = self.features(some, self.dtype), self.of(self.labels, some)
             costs = self.of(self.costs, some)
             state = self.loss.state(self.scores(x, some, W), labels)
@@ -213,7 +213,7 @@ class SmoothRows(ArrayRows):
     def gram(
         self,
         W: DeviceArray,
-        class_major: bool,
+        _class_major: bool,
         n_all: int,
         wanted: int,
         scale: float,
@@ -221,9 +221,8 @@ class SmoothRows(ArrayRows):
     ) -> None:
         """Add up C_i t_i x_i x_i^T of the wanted rows, C_i scaled."""
         xp, rows = self.xp, self._sampled(n_all, wanted)
-        step = self.rows_of_block
-        for begin in range(0, rows.shape[0], step):
-            some = rows[begin : begin + step]
+        for part in spans(rows.shape[0], self.rows_of_block):
+            some = rows[part]
             x, labels = self.features(some, self.dtype), self.of(self.labels, some)
             state = self.loss.state(self.scores(x, some, W), labels)
             weights = self.of(self.costs, some) * scale * self.loss.trace(state)

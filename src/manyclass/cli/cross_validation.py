@@ -30,17 +30,18 @@ from manyclass.cli.options import (
 )
 from manyclass.cli.parameter_options import add_parameter
 from manyclass.cli.train_options import check_loss
-from manyclass.problem.losses import LOSSES
+from manyclass.problem.formulations import LOSSES
 from manyclass.utils.suggestions import TOP_K, meant
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from manyclass.model_selection.base import SearchResult
     from manyclass.model_selection.estimators import (
         MulticlassSVCCV,
         MultinomialLogisticRegressionCV,
     )
-    from manyclass.model_selection.folds import Column, SearchResult
+    from manyclass.model_selection.folds import Column
     from manyclass.utils.types import Array, Settings
 
 SCORINGS = {
@@ -232,7 +233,7 @@ class _Table:
             say(f"the best ones again, to a gap of {self.tol:g}:")
         self.last = C
         scores = np.array([entry.score for entry in column])
-        gap = max(entry.certificate.relative_gap for entry in column)
+        gap = max(entry.gap for entry in column)
         seconds = sum(entry.seconds for entry in column)
         mean = self.sign * scores.mean() + 0.0  # not -0
         say(

@@ -27,7 +27,7 @@ from manyclass.cli.options import (
 from manyclass.cli.parameter_options import add_parameter, add_parameters, flag_of, foreign_options
 from manyclass.estimators.parameters.search import MULTILABEL
 from manyclass.problem.formulations import FORMULATIONS
-from manyclass.problem.losses import LOSSES as MARGIN_LOSSES
+from manyclass.problem.formulations import LOSSES as MARGIN_LOSSES
 
 # Other exact solvers, with the options of dual.
 COMPARED = ("sequential_dual", "exponentiated_gradient", "cutting_plane", "most_violating")

@@ -1,4 +1,4 @@
-"""Training on several processes, which share out classes or rows: a wing above the estimators.
+"""Training on several processes, which share out classes or rows, in a layer above the estimators.
 
 May import everything but cli and reports; nothing below imports it. Begin with model.py (``fit``
 with a communicator) and solvers/base.py.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from contextlib import AbstractContextManager, ExitStack
+from contextlib import ExitStack
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -22,17 +22,17 @@ from manyclass.distributed.sharded_weights import ShardedWeights
 from manyclass.distributed.storage_choice import choose_for_ranks
 from manyclass.estimators.exact_fit import FitInputs, Training
 from manyclass.estimators.svc import MulticlassSVC
-from manyclass.estimators.validation import input_restored
+from manyclass.estimators.validation import check_parameters, input_restored
 from manyclass.io.atomic import replacement
 from manyclass.io.tensors import Shapes, TensorWriter
 from manyclass.persistence.model_file import metadata_of, save_model
 from manyclass.persistence.model_schema import SPARSE, pack_facts
 from manyclass.problem.problem import Problem
 from manyclass.problem.solution import Solution
-from manyclass.solvers.weights.storage_choice import Choice
-from manyclass.training.options import Options
-from manyclass.training.problem_fingerprint import facts_of_problem
-from manyclass.training.solver_choice import DEFAULT, check_solver
+from manyclass.solvers.weights.storage import Choice
+from manyclass.training.checkpoint_file import facts_of_problem
+from manyclass.training.epoch_loop import DEFAULT, Options
+from manyclass.training.train import check_solver
 from manyclass.utils.fingerprints import Facts
 from manyclass.utils.machine import effective_n_jobs
 from manyclass.utils.types import Array, DType, Settings
@@ -55,13 +55,10 @@ class RanksTraining(Training):
     def __init__(self, model: MulticlassSVC, ranks: Communicator, *, gathers: bool = True) -> None:
         super().__init__(model)
         self.ranks, self.gathers = ranks, gathers
+        self.guard = abort_others(ranks)
         self.verbose = int(model.verbose) if ranks.rank == 0 else 0
         self._facts: Facts = {}
         self._sharing = 1  # ranks on this machine
-
-    def guarded(self) -> AbstractContextManager[None]:
-        """Abort all ranks if one fails."""
-        return abort_others(self.ranks)
 
     def given(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None) -> FitInputs:
         """Turn the arguments into a problem, the same on every rank."""
@@ -70,13 +67,14 @@ class RanksTraining(Training):
         self._sharing = machines.count(machines[ranks.rank])
 
         def here() -> FitInputs:
-            self.check_params()
+            check_parameters(self.model)
             return super(RanksTraining, self).given(X, y, sample_weight)
 
         given = agreed(ranks, here)
         self._facts = facts_of_problem(given.problem, given.classes)
         self._check_same(given)
         self.gathers |= len(given.classes) == 2  # binary models store w_1 - w_0
+        self.backend = Ranks(ranks, gathers=self.gathers)
         return given
 
     def options(self, problem: Problem) -> tuple[Options, Choice]:
@@ -122,10 +120,6 @@ class RanksTraining(Training):
         """Whether a resumed training has the seed of the earlier one; rank 0 decides."""
         return bool(of_first(self.ranks, int(super().takes_earlier_seed())))
 
-    def backend(self) -> Ranks:
-        """Return that training takes place on the ranks."""
-        return Ranks(self.ranks, gathers=self.gathers)
-
     def attributes(self, given: FitInputs, solution: Solution) -> Settings:
         """Return the attributes for prediction; without W where it stays sharded."""
         if isinstance(solution.weights, ShardedWeights):
@@ -143,7 +137,7 @@ class RanksTraining(Training):
         del params["communicator"], params["verbose"], params["random_state"], params["n_jobs"]
         others = {
             "how weights are returned": given.options.weights,
-            "an earlier fit to continue": self.remembers(),
+            "an earlier fit to continue": hasattr(self.model, "_warm_start"),
         }
         check_same(self.ranks, facts_of_rank(self._facts, {**params, **others}))
 
@@ -156,13 +150,13 @@ def training_on(model: MulticlassSVC) -> Training:
     ValueError
         If a parameter is not valid, and there is one process.
     """
-    training, given = Training(model), model.communicator
+    given = model.communicator
     if hasattr(given, "Get_rank") or hasattr(given, "send_receive"):
         ranks = as_communicator(given)
         if ranks.size > 1:
             return RanksTraining(model, ranks)
-    training.check_params()
-    return training
+    check_parameters(model)
+    return Training(model)
 
 
 class ShardedTraining:

@@ -18,11 +18,9 @@ from manyclass.io.tensors import Tensors
 from manyclass.problem.base_scores import BaseScores
 from manyclass.problem.problem import Problem
 from manyclass.problem.solution import Progress, Start
-from manyclass.solvers.weights.dense import classes_in_group
-from manyclass.solvers.weights.storage_choice import groups_in_part
+from manyclass.solvers.weights.storage import classes_in_group, groups_in_part
 from manyclass.training.checkpoints import Checkpoints
-from manyclass.training.epoch_loop import Solver
-from manyclass.training.options import Options
+from manyclass.training.epoch_loop import Options, Solver
 from manyclass.utils.fingerprints import Facts
 
 LARGEST_TABLE = 4096  # classes, of what is added to their scores

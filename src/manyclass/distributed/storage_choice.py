@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from manyclass.problem.problem import Problem
-from manyclass.solvers.weights.storage_choice import (
+from manyclass.solvers.weights.storage import (
     BYTES_PER_WEIGHT,
     CLASSES_PER_ENTRY,
     DENSE_BY_NATURE,

@@ -1,4 +1,4 @@
-"""Conversion between W, coefficients and scikit-learn's own estimators; largest weights."""
+"""Conversion of coefficients to scikit-learn's own estimators; callbacks; largest weights."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterator
 from typing import Protocol, TypeAlias, TypeVar
 
 import numpy as np
-import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 from sklearn.linear_model import LogisticRegression, SGDClassifier
 from sklearn.svm import LinearSVC
@@ -16,46 +15,6 @@ from manyclass.prediction.sparse_coefficients import SparseCoefficients
 from manyclass.problem.formulations import full_name
 from manyclass.problem.solution import Progress, Start, Weights
 from manyclass.utils.types import Array, CsrArray, RowsLike, Settings
-
-
-def split_weights(
-    W: Weights, bias: float, *, one_is_enough: bool = False
-) -> tuple[Coefficients, Array]:
-    """Turn W into coefficients and intercepts.
-
-    Parameters
-    ----------
-    W : ndarray or CSR array of shape (d + 1, k)
-    bias : float
-        Value of the appended feature; 0 = no intercept.
-    one_is_enough : bool, default=False
-        When k = 2: whether the coefficients are the second class's weights, not the difference.
-
-    Returns
-    -------
-    coef : ndarray of shape (k, d), or (1, d) when k = 2; or SparseCoefficients
-    intercept : ndarray of shape (k,) or (1,)
-    """
-    if W.shape[1] == 2:
-        W = W[:, 1:] if one_is_enough else W[:, 1:] - W[:, :1]
-    if isinstance(W, np.ndarray):
-        return W[:-1].T, bias * W[-1]
-    coef = SparseCoefficients.from_rows(W, W.shape[0] - 1)
-    return coef, bias * W[-1:].toarray().ravel()
-
-
-def join_weights(coef: Coefficients, intercept: Array, bias: float) -> Weights:
-    """Turn coefficients and intercepts into W, shape (d + 1, k).
-
-    When k = 2, they are split evenly between the two classes.
-    """
-    halves = np.array([-0.5, 0.5], coef.dtype)
-    last = intercept / bias if bias else np.zeros_like(intercept)
-    if isinstance(coef, SparseCoefficients):
-        W = sp.vstack([coef.by_feature(), sp.csr_array(last[None])], format="csr")
-        return sp.csr_array(W @ sp.csr_array(halves[None])) if coef.shape[0] == 1 else W
-    W = np.vstack([coef.T, last[None].astype(coef.dtype)])
-    return W * halves if coef.shape[0] == 1 else W
 
 
 class WithCoefficients(Protocol):

@@ -10,32 +10,30 @@ from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 
-from manyclass.estimators.coefficients import EpochCallbacks, FitTask, split_weights
+from manyclass.estimators.coefficients import EpochCallbacks, FitTask
+from manyclass.estimators.decisions import ScoringModel
 from manyclass.estimators.linear import LinearClassifier
 from manyclass.estimators.offsets import with_base_scores
-from manyclass.estimators.one_class import only_class
 from manyclass.estimators.validation import (
-    check_parameters,
     check_size,
     rows_with_weight,
     training_data,
     validated,
 )
+from manyclass.prediction.scoring import split_weights
 from manyclass.problem.dataset import Dataset
-from manyclass.problem.merged_columns import MergedColumns, find_merged
+from manyclass.problem.merged_columns import find_merged
 from manyclass.problem.problem import Problem
-from manyclass.problem.solution import Certificate, EpochRecord, Solution, Start, Status, Weights
-from manyclass.solvers.weights.storage_choice import Choice
+from manyclass.problem.solution import Certificate, EpochRecord, Solution, Status, Weights
+from manyclass.solvers.weights.storage import Choice
+from manyclass.training.checkpoint_file import facts_of_problem
 from manyclass.training.checkpoints import Checkpoints
-from manyclass.training.epoch_loop import Interrupted
-from manyclass.training.options import Hook, Options, Shown
-from manyclass.training.problem_fingerprint import facts_of_problem
-from manyclass.training.solver_choice import DEFAULT
+from manyclass.training.epoch_loop import DEFAULT, Hook, Interrupted, Options, Shown
 from manyclass.training.train import Backend, train
 from manyclass.training.warm_start import WarmStart
 from manyclass.utils.fingerprints import Facts
@@ -51,6 +49,10 @@ from manyclass.utils.types import (
 )
 from manyclass.utils.user_warning import warn_user
 
+# Rows that are looked at, to know whether all are given one class: of all rows, and of those of
+# other classes; the share of them that may be given one of these.
+LOOKED_AT, OTHERS_LOOKED_AT = 200, 1000
+NEARLY = 0.1
 # Fitted attributes that the next fit replaces or drops.
 REPLACED = ("_coefficients", "intercept_", "sparsity_report_", "_warm_start")
 
@@ -164,6 +166,16 @@ class Training:
         Of ``fit``.
     classes : ndarray of shape (n_classes,), default=None
         Ascending; some may have no row, such as in a fold. Those of y when None.
+
+    Attributes
+    ----------
+    ended : WarmStart or None
+    guard : context manager
+        Handles errors.
+    backend : Backend or None
+        Where training takes place; None: in this process.
+    costs : tuple of float or None
+        The least and the largest C_i of all rows; None: those of the problem.
     """
 
     def __init__(
@@ -178,12 +190,18 @@ class Training:
     ) -> None:
         self.model, self.begin, self.hooks, self.is_final = model, start, hooks, is_final
         self.base_scores, self.classes = base_scores, classes
+        # z is needed afterwards, too.
+        self.keeps_duals = model.warm_start or model.checkpoint is not None or not is_final
         self.ended: WarmStart | None = None
         self.verbose = int(model.verbose)
+        # Of training in several processes:
+        self.guard: contextlib.AbstractContextManager[object] = contextlib.nullcontext()
+        self.backend: Backend | None = None
+        self.costs: tuple[float, float] | None = None
 
     def run(self, X: RowsLike, y: ArrayLike, sample_weight: ArrayLike | None) -> Solution:
         """Train the model; after an error or Ctrl-C its fitted attributes are as before."""
-        with self.guarded():
+        with self.guard:
             given = self.given(X, y, sample_weight)
             task = None
             if getattr(self.model, "_skl_callbacks", None):
@@ -198,19 +216,6 @@ class Training:
             task.end()
         return solution
 
-    def guarded(self) -> contextlib.AbstractContextManager[None]:
-        """Return what handles errors."""
-        return contextlib.nullcontext()
-
-    def check_params(self) -> None:
-        """Check the parameters, where ``fit`` has not.
-
-        Raises
-        ------
-        ValueError
-        """
-        check_parameters(self.model)
-
     def given(self, X: RowsLike, y: ArrayLike, sample_weight: ArrayLike | None) -> FitInputs:
         """Turn the arguments of ``fit`` into a problem, and choose how it is trained."""
         rows, targets = validated(self.model, X, y)
@@ -224,27 +229,15 @@ class Training:
         metadata = {} if sample_weight is None else {"sample_weight": sample_weight}
         return FitInputs(rows, targets, metadata, problem, classes, *self.options(problem))
 
-    @property
-    def keeps_duals(self) -> bool:
-        """Whether z is needed afterwards."""
-        model = self.model
-        return model.warm_start or model.checkpoint is not None or not self.is_final
-
     def options(self, problem: Problem) -> tuple[Options, Choice | str]:
-        """Choose how the problem is trained."""
+        """Choose how the problem is trained, and which of its columns as one."""
         options, needs = self.model._options(problem, keeps_duals=self.keeps_duals)
-        return replace(options, columns=self.columns(problem, options)), needs
-
-    def columns(self, problem: Problem, options: Options) -> MergedColumns | None:
-        """Return the columns to train as one: those of the start's X, which is the same, or own."""
-        known = None if self.begin is None else self.begin.columns
-        if known is not None or self.model.merge_columns is False:
-            return known
-        if problem.dataset.is_dense or options.solver not in DEFAULT or options.in_parts(problem):
-            return None
-        if self.backend() is not None:  # several processes
-            return None
-        return find_merged(problem)
+        # Columns of the start's X, which is the same, or own ones; in one process.
+        columns = None if self.begin is None else self.begin.columns
+        merges = self.model.merge_columns and self.backend is None and options.solver in DEFAULT
+        if columns is None and merges and not problem.dataset.is_dense:
+            columns = None if options.in_parts(problem) else find_merged(problem)
+        return replace(options, columns=columns), needs
 
     def seed(self) -> int:
         """Draw the seed of the random orders."""
@@ -260,18 +253,9 @@ class Training:
         """Whether a resumed training has the seed of the earlier one."""
         return self.model.random_state is None
 
-    def remembers(self) -> bool:
-        """Whether the model knows where an earlier fit ended."""
-        return hasattr(self.model, "_warm_start")
-
-    def first_weights(self) -> Weights | None:
-        """Return the W that training begins with, if an earlier fit is continued."""
-        known = self.begin or self.model._remembered()
-        return None if known is None else known.start.weights
-
-    def backend(self) -> Backend | None:
-        """Return where training takes place; None: in this process."""
-        return None
+    def first_state(self) -> WarmStart | None:
+        """Return what is known of where training begins."""
+        return self.begin or self.model._remembered()
 
     def solve(self, given: FitInputs, task: FitTask | None) -> Solution:
         """Train, from a checkpoint, a start or where an earlier fit ended."""
@@ -283,11 +267,16 @@ class Training:
         try:
             with contextlib.ExitStack() as stack:
                 return self._solve(given, task, stack)
-        except Interrupted as interrupt:
-            self._remember(given, interrupt.start)
+        except Interrupted as interrupt:  # the next fit begins there, if it is to continue
+            self.model.__dict__.pop("_warm_start", None)
+            if self.model.warm_start:
+                known = given.problem, interrupt.start, given.classes
+                self.model._warm_start = WarmStart.from_problem(*known)
             raise
         except (MemoryError, RuntimeError) as error:
-            if not isinstance(needs, Choice) or not _is_lack_of_memory(error):
+            # Threads say "new thread" where there is no memory for one more.
+            is_lack = isinstance(error, MemoryError) or "new thread" in str(error)
+            if not isinstance(needs, Choice) or not is_lack:
                 raise
             raise MemoryError(
                 f"training needs more memory than there is ({needs}); use float32, fewer "
@@ -314,7 +303,9 @@ class Training:
             if self.verbose and start is not None and start.history:
                 n_before = len(start.history)
                 print(f"continuing after epoch {n_before}, from {checkpoints.newest}", flush=True)
-        start = start or self._start(given)
+        known = self.first_state() if start is None else None
+        if known is not None:
+            start = known.start_for(given.problem, given.classes)
         if task is not None:
             hooks.append(EpochCallbacks(task, lambda W: model._attributes(W, given.classes)))
         n_before = 0 if start is None else len(start.history)
@@ -323,14 +314,16 @@ class Training:
             replace(given.options, seed=[seed, n_before] if n_before else seed),
             start=start,
             hooks=(*hooks, *self.hooks),
-            backend=self.backend(),
+            backend=self.backend,
         )
 
     def adopt(self, given: FitInputs, solution: Solution) -> None:
         """Give the model its fitted attributes, all at once, as Ctrl-C may come."""
         model = self.model
         certificate, history = model._proof(solution)
-        state = {name: value for name, value in vars(model).items() if name not in REPLACED}
+        state = vars(model).copy()
+        for name in REPLACED:
+            state.pop(name, None)
         state.update(self.attributes(given, solution))
         if "coef_" in state:
             state["_coefficients"] = state.pop("coef_")
@@ -349,7 +342,7 @@ class Training:
 
     def warn(self, problem: Problem, solution: Solution) -> None:
         """Warn of weights that rounding loses, and of a tolerance that was not reached."""
-        low, high = self.range_of_costs(problem)
+        low, high = self.costs or (float(problem.costs.min()), float(problem.costs.max()))
         if high * np.finfo(np.float64).eps > low:
             warn_user(
                 f"C times the weights of examples range from {low:.2g} to {high:.2g}: the light "
@@ -369,33 +362,41 @@ class Training:
     def warn_of_one_class(self, given: FitInputs) -> None:
         """Warn of a model that gives nearly all training rows one class."""
         # Predictions have no base scores; a process of several has a part of the rows or weights.
-        if self.base_scores is not None or self.backend() is not None:
+        if self.base_scores is not None or self.backend is not None:
             return
-        found = only_class(self.model, given.problem.dataset)
-        if found is not None:
+        number, share = only_class(self.model, given.problem.dataset)
+        if share:
             weighted = [] if self.model.class_weight is not None else ["class_weight='balanced'"]
             *others, last = weighted + self.model._remedies
             warn_user(
-                f"nearly all training rows are given class {given.classes[found.number]!s}, though "
-                f"{100 * found.others:.2g} % are of other classes, which may be the optimum where "
+                f"nearly all training rows are given class {given.classes[number]!s}, though "
+                f"{100 * share:.2g} % are of other classes, which may be the optimum where "
                 f"classes overlap; try {', '.join(others)} or {last}"
             )
 
-    def range_of_costs(self, problem: Problem) -> tuple[float, float]:
-        """Return the least and the largest C_i."""
-        return float(problem.costs.min()), float(problem.costs.max())
 
-    def _start(self, given: FitInputs) -> Start | None:
-        known = self.begin or self.model._remembered()
-        return None if known is None else known.start_for(given.problem, given.classes)
+def only_class(model: ScoringModel, data: Dataset) -> tuple[int, float]:
+    """Find the class that nearly all training rows are given, and the share of rows of others.
 
-    def _remember(self, given: FitInputs, start: Start) -> None:
-        """Keep where Ctrl-C ended training for the next fit, if that is to continue."""
-        self.model.__dict__.pop("_warm_start", None)
-        if self.model.warm_start:
-            self.model._warm_start = WarmStart.from_problem(given.problem, start, given.classes)
+    The share is 0 where rows are given several classes. Where classes overlap and one is frequent,
+    the optimum of the largest hinge loss may be W near 0: the certificate is true, and the model is
+    of no use. A few rows show it.
+    """
+    if not data.n_examples:
+        return 0, 0.0
+    given = _given(model, data, np.arange(data.n_examples), LOOKED_AT)
+    number = int(np.bincount(given).argmax())
+    others = np.flatnonzero(data.labels != number)
+    if (given != number).mean() > NEARLY or not len(others):
+        return number, 0.0
+    if (_given(model, data, others, OTHERS_LOOKED_AT) != number).mean() > NEARLY:
+        return number, 0.0
+    return number, len(others) / data.n_examples
 
 
-def _is_lack_of_memory(error: MemoryError | RuntimeError) -> bool:
-    """Whether an error says so; threads say "new thread" where there is no memory for one more."""
-    return isinstance(error, MemoryError) or "new thread" in str(error)
+def _given(
+    model: ScoringModel, data: Dataset, rows: NDArray[np.intp], most: int
+) -> NDArray[np.int64]:
+    """Return the numbers of the classes that some rows, evenly spread, are given."""
+    some = rows[np.linspace(0, len(rows) - 1, min(len(rows), most)).astype(np.intp)]
+    return np.asarray(model._labels(data.rows(some), 1)).ravel()

@@ -3,26 +3,26 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
 from dataclasses import replace
 from typing import Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from manyclass.arrays.choice import check_on_device, lies_on_device
-from manyclass.estimators.coefficients import CallbackSupportMixin, join_weights, with_callbacks
+from manyclass.arrays.choice import check_on_device
+from manyclass.estimators.coefficients import CallbackSupportMixin, with_callbacks
 from manyclass.estimators.exact_fit import ExactClassifier, Training
 from manyclass.estimators.offsets import base_of_offsets, refuse_several
 from manyclass.estimators.parameters.documented import documented
 from manyclass.estimators.probabilities import ProbabilitiesMixin
 from manyclass.estimators.validation import check_parameters, input_restored
+from manyclass.prediction.scoring import join_weights
 from manyclass.problem.dataset import Dataset
 from manyclass.problem.formulations import LOGISTIC
 from manyclass.problem.problem import Problem
 from manyclass.problem.solution import Certificate, EpochRecord, Solution, Start
 from manyclass.solvers.logistic.engine import duals_fit, memory_of_duals
-from manyclass.training.options import Options
+from manyclass.training.epoch_loop import Options
 from manyclass.training.warm_start import WarmStart
 from manyclass.utils.fingerprints import Facts
 from manyclass.utils.lazy import load_entry_point
@@ -142,6 +142,7 @@ class MultinomialLogisticRegression(ProbabilitiesMixin, CallbackSupportMixin, Ex
         max_iter: int = 1000,
         warm_start: bool = False,
         merge_columns: MergeColumns = "auto",
+        device: str | None = None,
         n_jobs: int | None = None,
         random_state: int | np.random.RandomState | None = None,
         communicator: object = None,
@@ -161,6 +162,7 @@ class MultinomialLogisticRegression(ProbabilitiesMixin, CallbackSupportMixin, Ex
         self.max_iter = max_iter
         self.warm_start = warm_start
         self.merge_columns = merge_columns
+        self.device = device
         self.n_jobs = n_jobs
         self.random_state = random_state
         self.communicator = communicator
@@ -185,7 +187,8 @@ class MultinomialLogisticRegression(ProbabilitiesMixin, CallbackSupportMixin, Ex
         Parameters
         ----------
         X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            Examples; float32 trains in float32, all else in float64. CSR without duplicate entries
+            Examples; float32 trains in float32, all else in float64. Tensors of PyTorch and arrays
+            of CuPy that lie on a device are trained on there. CSR without duplicate entries
             is not copied, nor is an array in C order unless most of it is zero;
             anything else is copied.
         y : array-like of shape (n_samples,)
@@ -257,7 +260,7 @@ class MultinomialLogisticRegression(ProbabilitiesMixin, CallbackSupportMixin, Ex
         return problem.with_base(base_of_offsets(self.class_offset, classes, dataset, None))
 
     def _options(self, problem: Problem, *, keeps_duals: bool) -> tuple[Options, str]:
-        if lies_on_device(problem):
+        if problem.dataset.lies_on_device:
             check_on_device(problem, stopping="gap", solver="auto", weights="dense")
         options = Options(
             tol=float(self.tol),
@@ -266,12 +269,9 @@ class MultinomialLogisticRegression(ProbabilitiesMixin, CallbackSupportMixin, Ex
             n_jobs=effective_n_jobs(self.n_jobs),
             keeps_duals=keeps_duals,
         )
-        fits = lies_on_device(problem) or duals_fit(problem)
+        fits = problem.dataset.lies_on_device or duals_fit(problem)
         note = "" if fits else f"Newton's method alone: {memory_of_duals(problem)}"
         return options, note
-
-    def _seed(self, seed: int, n_before: int) -> Sequence[int]:
-        return [seed, n_before]
 
     def _facts(self, problem: Problem, classes: Array) -> Facts:
         own = {"C": repr(float(self.C)), "regularize_intercept": str(self.regularize_intercept)}

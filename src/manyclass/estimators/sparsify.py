@@ -21,9 +21,8 @@ from manyclass.prediction.scoring import (
     squared_norm,
 )
 from manyclass.problem.objective import losses_of
-from manyclass.problem.problem import Problem
+from manyclass.problem.problem import Problem, zero_objective
 from manyclass.problem.solution import relative
-from manyclass.problem.zero_objective import zero_objective
 from manyclass.utils.machine import effective_n_jobs
 from manyclass.utils.types import Array, RowsLike
 

@@ -8,8 +8,8 @@ from typing import Literal, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from manyclass.arrays.choice import check_on_device, lies_on_device
-from manyclass.estimators.coefficients import CallbackSupportMixin, split_weights, with_callbacks
+from manyclass.arrays.choice import check_on_device
+from manyclass.estimators.coefficients import CallbackSupportMixin, with_callbacks
 from manyclass.estimators.costs import (
     Costs,
     base_of_costs,
@@ -21,15 +21,16 @@ from manyclass.estimators.parameters.documented import documented
 from manyclass.estimators.probabilities import CalibrationMixin
 from manyclass.estimators.sparsify import SparsifyMixin
 from manyclass.estimators.validation import check_parameters, input_restored
+from manyclass.prediction.scoring import split_weights
 from manyclass.problem.base_scores import BaseScores
 from manyclass.problem.dataset import Dataset
 from manyclass.problem.formulations import named
 from manyclass.problem.problem import Problem
 from manyclass.problem.solution import Weights
 from manyclass.problem.tree_scores import TreeScores
-from manyclass.solvers.weights.storage_choice import Choice, choose_weights
-from manyclass.training.options import Options
-from manyclass.training.solver_choice import DEFAULT, check_solver
+from manyclass.solvers.weights.storage import Choice, choose_weights
+from manyclass.training.epoch_loop import DEFAULT, Options
+from manyclass.training.train import check_solver
 from manyclass.utils.lazy import load_entry_point
 from manyclass.utils.machine import effective_n_jobs
 from manyclass.utils.scikit_learn import fit_context, suggests_parameters
@@ -180,6 +181,7 @@ class MulticlassSVC(CalibrationMixin, SparsifyMixin, CallbackSupportMixin):
         warm_start: bool = False,
         weights: WeightsName = "auto",
         merge_columns: MergeColumns = "auto",
+        device: str | None = None,
         n_jobs: int | None = None,
         random_state: int | np.random.RandomState | None = None,
         communicator: object = None,
@@ -205,6 +207,7 @@ class MulticlassSVC(CalibrationMixin, SparsifyMixin, CallbackSupportMixin):
         self.warm_start = warm_start
         self.weights = weights
         self.merge_columns = merge_columns
+        self.device = device
         self.n_jobs = n_jobs
         self.random_state = random_state
         self.communicator = communicator
@@ -229,7 +232,8 @@ class MulticlassSVC(CalibrationMixin, SparsifyMixin, CallbackSupportMixin):
         Parameters
         ----------
         X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            Examples; float32 trains in float32, all else in float64. CSR without duplicate entries
+            Examples; float32 trains in float32, all else in float64. Tensors of PyTorch and arrays
+            of CuPy that lie on a device are trained on there. CSR without duplicate entries
             is not copied, nor is an array in C order (which may be mapped from a file)
             unless most of it is zero; anything else is copied.
         y : array-like of shape (n_samples,)
@@ -300,7 +304,7 @@ class MulticlassSVC(CalibrationMixin, SparsifyMixin, CallbackSupportMixin):
         return problem if base is None else checked_base(problem)
 
     def _options(self, problem: Problem, *, keeps_duals: bool) -> tuple[Options, Choice | str]:
-        if lies_on_device(problem):
+        if problem.dataset.lies_on_device:
             how = {"stopping": self.stopping, "solver": self.solver, "weights": self.weights}
             check_on_device(problem, **how)
             given = float(self.tol), "gap", self.solver

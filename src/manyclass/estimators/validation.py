@@ -14,7 +14,6 @@ from sklearn.base import BaseEstimator
 from sklearn.utils import compute_class_weight
 from sklearn.utils._param_validation import (
     InvalidParameterError,
-    Options,
     StrOptions,
     validate_parameter_constraints,
 )
@@ -29,19 +28,26 @@ from sklearn.utils.validation import (
 )
 
 from manyclass.arrays.dataset import DeviceDataset, training_type
-from manyclass.arrays.input_arrays import checked_rows, on_host
-from manyclass.arrays.namespace import DeviceArray, Place, is_on_device
+from manyclass.arrays.input_arrays import checked_rows, moved, on_host
+from manyclass.arrays.namespace import Place, is_on_device
 from manyclass.problem.dataset import Dataset
 from manyclass.utils.input_rows import check_sparse, is_sparse, rows_as_given
 from manyclass.utils.labels import LabelError, labels_of
 from manyclass.utils.scikit_learn import explain_rows, named_rows
 from manyclass.utils.suggestions import first_of, meant
-from manyclass.utils.types import Array, ClassWeight, DType, Label, Rows, RowsLike, Settings
+from manyclass.utils.types import (
+    Array,
+    ClassWeight,
+    DeviceArray,
+    DType,
+    Label,
+    Rows,
+    RowsLike,
+    Settings,
+)
 
 # Attributes that the validation of the input sets.
 INPUT_ATTRIBUTES = ("n_features_in_", "feature_names_in_")
-
-NEVER = Options(bool, {False})  # constraint of a parameter that may be False
 
 
 def one_of(names: Iterable[str]) -> StrOptions:
@@ -115,13 +121,15 @@ def validated(
     ValueError
         If they have the wrong shape, hold NaN or infinity, or y holds no classes.
     """
-    y = on_host(y)
-    if is_on_device(X):
-        return _validated_on_device(estimator, X, y, reset=reset)
+    device = getattr(estimator, "device", None)
+    if device is not None or not isinstance(X, np.ndarray):
+        X = moved(X, device)
+        if is_on_device(X):
+            return _validated_on_device(estimator, X, y, reset=reset)
     check_sparse(X)
     given, types = rows_as_given(X)
     check = validate_data if given is X else partial(named_rows, X)
-    labels = exact_labels(y)
+    labels = labels_of(y if isinstance(y, np.ndarray) else on_host(y))
     try:
         rows, targets = check(
             estimator,
@@ -155,8 +163,10 @@ def _validated_on_device(
     """Check X, which stays where it is, and y."""
     rows = rows_on_device(estimator, X, reset=reset)
     alike = np.zeros((rows.shape[0], 1))  # whose rows stand for those of X
-    _, targets = check_X_y(alike, exact_labels(y), dtype=None)
-    check_classification_targets(targets)
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "The number of unique classes", UserWarning)
+        _, targets = check_X_y(alike, labels_of(on_host(y)), dtype=None)
+        check_classification_targets(targets)
     return rows, targets
 
 
@@ -223,7 +233,7 @@ def training_data(
         If a weight is negative, fewer than two classes have a row with a positive weight (where
         `classes` are given: no row has one), or `bias` is 0 or infinite in the type of X.
     """
-    on_device = is_on_device(X)
+    on_device = not isinstance(X, np.ndarray) and is_on_device(X)
     check_scaling(bias, training_type(X) if on_device else X.dtype)
     if classes is not None and isinstance(class_weight, dict):
         class_weight = _complete(class_weight, classes)
@@ -386,7 +396,7 @@ def _weighted(
     """Return the rows with a positive weight, their classes and weights."""
     if np.ma.is_masked(sample_weight):
         raise ValueError("sample_weight has masked entries; fill them, or drop the rows")
-    given = on_host(sample_weight)
+    given = sample_weight if sample_weight is None else on_host(sample_weight)
     weights = _check_sample_weight(given, X, dtype=np.float64, ensure_non_negative=True)
     weights = weights * class_weights(class_weight, y, weights)
     if not weights.all():
@@ -399,6 +409,8 @@ def class_weights(
     class_weight: ClassWeight, y: Array, weights: NDArray[np.float64]
 ) -> NDArray[np.float64]:
     """Weight of each row's class, shape (n,), given the rows' own weights."""
+    if class_weight is None:
+        return np.ones(len(y))
     classes, labels = np.unique(y, return_inverse=True)
     if class_weight == "balanced":
         totals = np.bincount(labels, weights=weights)

@@ -1,4 +1,4 @@
-"""SearchResult of C: certified paths, cross-validation, leave-one-out bounds.
+"""Choice of C: certified paths, cross-validation, leave-one-out bounds.
 
 May import estimators and below. Begin with path.py and search.py.
 """

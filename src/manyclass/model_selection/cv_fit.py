@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable
-from numbers import Integral
-from typing import ClassVar, Literal, Self
+from typing import ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.stats import rankdata
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import check_cv
@@ -20,17 +17,16 @@ from sklearn.utils.metadata_routing import (
     _routing_enabled,
     process_routing,
 )
-from sklearn.utils.validation import _check_sample_weight, check_is_fitted
+from sklearn.utils.validation import _check_sample_weight
 
 from manyclass.estimators.coefficients import coefficients_of
 from manyclass.estimators.costs import Costs
 from manyclass.estimators.linear import LinearClassifier
 from manyclass.estimators.validation import class_weights, input_restored, validated
+from manyclass.model_selection.base import CrossValidatedC, SearchResult, shared_parameters
 from manyclass.model_selection.folds import (
-    CV,
     Column,
     Folds,
-    SearchResult,
     checked_splits,
     scores_of,
 )
@@ -38,7 +34,6 @@ from manyclass.model_selection.path import check_range
 from manyclass.model_selection.scorers import (
     Classifier,
     Scorer,
-    Scoring,
     check_top_k,
     scorer_with_costs,
 )
@@ -48,7 +43,6 @@ from manyclass.model_selection.search import (
     Search,
     chosen,
     mean_model,
-    print_fits,
     search_paths,
     warn_of_equal_scores,
 )
@@ -58,28 +52,18 @@ from manyclass.utils.suggestions import first_of
 from manyclass.utils.types import Array, ClassWeight, RowsLike, Settings
 from manyclass.utils.user_warning import warn_user
 
-PATH = "path"
 
-
-class CrossValidationMixin(LinearClassifier, BaseEstimator):
+class CrossValidationMixin(CrossValidatedC, LinearClassifier, BaseEstimator):
     """The fit of an estimator that chooses C among `Cs` by cross-validation."""
 
-    Cs: int | Literal["path"] | Iterable[float]
     C_range: tuple[float, float]
     epsilon: float
-    cv: CV
     fit_intercept: bool
-    scoring: Scoring
     refit: bool
-    one_standard_error: bool
     tol: float
     class_weight: ClassWeight
     costs: Costs | None
     random_state: int | np.random.RandomState | None
-    verbose: int
-    Cs_: NDArray[np.float64]
-    scores_: NDArray[np.float64]
-    fit_times_: NDArray[np.float64]
     best_estimator_: Classifier
 
     _model_class: ClassVar[type[Classifier]]
@@ -121,29 +105,6 @@ class CrossValidationMixin(LinearClassifier, BaseEstimator):
         with input_restored(self):
             self._fit(X, y, sample_weight, params)
         return self
-
-    @property
-    def cv_results_(self) -> Settings:
-        """The search as ``GridSearchCV`` has it: a dict of arrays with an entry for each C.
-
-        ``params``, ``param_C``, ``split0_test_score`` and so on, ``mean_test_score``,
-        ``std_test_score``, ``rank_test_score``, ``mean_fit_time``, ``std_fit_time``. Scores are NaN
-        where nothing was trained, and the rank is then the last.
-        """
-        check_is_fitted(self)
-        scores, seconds = self.scores_, self.fit_times_
-        mean = scores.mean(axis=0)
-        lowest = np.nan_to_num(-mean, nan=np.inf)
-        return {
-            "params": [{"C": C} for C in self.Cs_.tolist()],
-            "param_C": np.ma.array(self.Cs_),
-            **{f"split{f}_test_score": row for f, row in enumerate(scores)},
-            "mean_test_score": mean,
-            "std_test_score": scores.std(axis=0),
-            "rank_test_score": rankdata(lowest, method="min").astype(np.int32),
-            "mean_fit_time": seconds.mean(axis=0),
-            "std_fit_time": seconds.std(axis=0),
-        }
 
     def score(
         self,
@@ -193,9 +154,12 @@ class CrossValidationMixin(LinearClassifier, BaseEstimator):
         params: Settings,
     ) -> None:
         random = check_random_state(self.random_state)
-        choice = self._choose(X, y, sample_weight, params, random, self._print)
+        folds, choice = self._choose(X, y, sample_weight, params, random, self._print)
         began = time.perf_counter()
-        model = self._refitted(choice, random) if self.refit else mean_model(choice)
+        if self.refit:
+            model = self._refitted(folds, choice.C, random)
+        else:
+            model = mean_model(choice.table[choice.best])
         self.refit_time_ = time.perf_counter() - began
         self._set_fitted(model, choice)
 
@@ -207,7 +171,7 @@ class CrossValidationMixin(LinearClassifier, BaseEstimator):
         params: Settings,
         random: np.random.RandomState,
         on_column: OnColumn,
-    ) -> SearchResult:
+    ) -> tuple[Folds, SearchResult]:
         """Choose C; sets only the attributes of the input validation."""
         Cs = self._grid()
         rows, targets = validated(self, X, y)
@@ -225,9 +189,9 @@ class CrossValidationMixin(LinearClassifier, BaseEstimator):
         Cs, table, among = self._searched(folds, Cs, random, on_column)
         scores = scores_of(table)[:, among]
         best = among[chosen(scores, one_standard_error=self.one_standard_error)]
-        self._warn(max(entry.certificate.relative_gap for entry in table[best]))
+        self._warn(max(entry.gap for entry in table[best]))
         warn_of_equal_scores(scores_of(table), float(Cs[best]))
-        return SearchResult(folds, Cs, table, best)
+        return folds, SearchResult(Cs, table, best)
 
     def _searched(
         self,
@@ -266,15 +230,14 @@ class CrossValidationMixin(LinearClassifier, BaseEstimator):
         among = search.run(one_standard_error=self.one_standard_error)
         return Cs, search.table, among
 
-    def _refitted(self, choice: SearchResult, random: np.random.RandomState) -> Classifier:
+    def _refitted(self, folds: Folds, C: float, random: np.random.RandomState) -> Classifier:
         """Return a model that was trained on all rows with the chosen parameters."""
         model = self._model(
-            C=choice.C,
+            C=C,
             random_state=int(random.randint(2**31 - 1)),
             n_jobs=self.n_jobs,
             verbose=self.verbose,
         )
-        folds = choice.folds
         model.fit(folds.X, folds.y, folds.sample_weight)
         return model
 
@@ -282,40 +245,24 @@ class CrossValidationMixin(LinearClassifier, BaseEstimator):
         """Set the fitted attributes, all at once, as Ctrl-C may come."""
         if hasattr(self, "feature_names_in_"):
             model.feature_names_in_ = self.feature_names_in_
-        scores = choice.scores
         self.__dict__.pop("temperature_", None)
         self.__dict__.update(
             {name: getattr(model, name) for name in FITTED},
             best_estimator_=model,
             _coefficients=coefficients_of(model),
-            C_=choice.C,
-            Cs_=choice.Cs,
-            scores_=scores,
-            gaps_=choice.gaps,
-            fit_times_=choice.seconds,
-            certificates_=choice.certificates(),
-            best_score_=float(scores[:, choice.best].mean()),
+            **choice.attributes(),
         )
 
     def _model(self, **settings: object) -> Classifier:
         """Return an estimator with the parameters of this one, and others."""
-        known = self._model_class().get_params()
-        own = {name: value for name, value in self.get_params(deep=False).items() if name in known}
-        return self._model_class(**{**own, **settings})
+        return self._model_class(**{**shared_parameters(self, self._model_class), **settings})
 
     def _grid(self) -> NDArray[np.float64] | None:
         """Return the grid, ascending; None for the path."""
         if len(self.C_range) != 2:
             raise ValueError(f"C_range must be (C_min, C_max), got {self.C_range!r}")
         check_range(*self.C_range, self.epsilon)
-        if isinstance(self.Cs, str):
-            return None
-        if isinstance(self.Cs, Integral):
-            return np.logspace(-4, 4, int(self.Cs))
-        Cs = np.unique(np.asarray(self.Cs, np.float64).ravel())
-        if not len(Cs) or not (Cs > 0).all() or not np.isfinite(Cs).all():
-            raise ValueError(f"Cs must be positive, finite numbers, at least one; got {self.Cs!r}")
-        return Cs
+        return super()._grid()
 
     def _routed(self, weights: Array | None, params: Settings) -> Bunch:
         """Return the metadata of the splitter and the scorer."""
@@ -363,11 +310,6 @@ class CrossValidationMixin(LinearClassifier, BaseEstimator):
                 ConvergenceWarning,
             )
 
-    def _print(self, C: float, column: Column) -> None:
-        if self.verbose:
-            gap = max(entry.certificate.relative_gap for entry in column)
-            print_fits(C, gap, [(entry.score, entry.seconds) for entry in column])
-
 
 def choose(
     model: CrossValidationMixin,
@@ -388,4 +330,4 @@ def choose(
     on_column : callable
         Called with each C and its fits.
     """
-    return model._choose(X, y, None, {}, random, on_column)
+    return model._choose(X, y, None, {}, random, on_column)[1]

@@ -20,9 +20,10 @@ from sklearn.model_selection import BaseCrossValidator
 from manyclass.estimators.exact_fit import Training
 from manyclass.estimators.logistic import MultinomialLogisticRegression
 from manyclass.estimators.svc import MulticlassSVC
+from manyclass.estimators.validation import check_parameters
 from manyclass.model_selection.scorers import Classifier, Scorer
 from manyclass.problem.solution import Certificate, relative
-from manyclass.training.options import StopWhen
+from manyclass.training.epoch_loop import StopWhen
 from manyclass.training.warm_start import WarmStart
 from manyclass.utils.types import Array, FormulationName, Numbers, Rows, Settings
 
@@ -43,15 +44,20 @@ class FoldFit:
     fit : CertifiedFit, or None
         None where it is no longer needed.
     score : float
-    certificate : Certificate
-        Of the model at the C of its column.
+    certificate : Certificate, or None
+        Of the model at the C of its column; None where nothing is proven.
     seconds : float
     """
 
     fit: CertifiedFit | None
     score: float
-    certificate: Certificate
+    certificate: Certificate | None
     seconds: float
+
+    @property
+    def gap(self) -> float:
+        """The proven relative gap, or NaN."""
+        return np.nan if self.certificate is None else self.certificate.relative_gap
 
     def at(self, C: float) -> FoldFit:
         """Return the same model for a larger C, with its certificate there."""
@@ -280,7 +286,7 @@ def fit(
     hooks = () if stop is None else (StopWhen(stop),)
     X, y, sample_weight, classes = given
     training = Training(model, start=start, hooks=hooks, is_final=False, classes=classes)
-    training.check_params()
+    check_parameters(model)
     training.run(X, y, sample_weight)
     assert training.ended is not None
     # v is recomputed from W in one loop over the examples.
@@ -356,58 +362,3 @@ Column = list[FoldFit]  # the folds at one C
 def scores_of(table: list[Column]) -> Numbers:
     """Return the scores of a table, shape (n_folds, n_Cs)."""
     return np.array([[entry.score for entry in column] for column in table], np.float64).T
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class SearchResult:
-    """A table of fits, and the chosen C.
-
-    Attributes
-    ----------
-    folds : Folds
-    Cs : ndarray of shape (n_Cs,)
-        Ascending.
-    table : list of lists of FoldFit
-        By C, then by fold; may end before the last C.
-    best : int
-        Index of the chosen C.
-    """
-
-    folds: Folds
-    Cs: Numbers
-    table: list[Column]
-    best: int
-
-    @property
-    def C(self) -> float:
-        """The chosen C."""
-        return float(self.Cs[self.best])
-
-    @property
-    def scores(self) -> Numbers:
-        """Scores, shape (n_folds, n_Cs); NaN where nothing was trained."""
-        return self._filled([[entry.score for entry in column] for column in self.table])
-
-    @property
-    def gaps(self) -> Numbers:
-        """Relative gaps that were proven, likewise."""
-        columns = [[e.certificate.relative_gap for e in column] for column in self.table]
-        return self._filled(columns)
-
-    @property
-    def seconds(self) -> Numbers:
-        """Return the seconds of training and scoring, shape (n_folds, n_Cs)."""
-        return self._filled([[entry.seconds for entry in column] for column in self.table])
-
-    def certificates(self) -> NDArray[np.object_]:
-        """Return the certificates, shape (n_folds, n_Cs); None where nothing was trained."""
-        found = np.full((len(self.folds.splits), len(self.Cs)), None)
-        for j, column in enumerate(self.table):
-            for f, entry in enumerate(column):
-                found[f, j] = entry.certificate
-        return found
-
-    def _filled(self, columns: list[list[float]]) -> Numbers:
-        found = np.full((len(self.folds.splits), len(self.Cs)), np.nan)
-        found[:, : len(columns)] = np.array(columns, np.float64).T
-        return found

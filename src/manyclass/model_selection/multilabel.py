@@ -6,7 +6,7 @@ import time
 import warnings
 from collections.abc import Iterable
 from numbers import Integral
-from typing import ClassVar, NamedTuple, Self
+from typing import ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -22,18 +22,24 @@ from sklearn.utils.validation import (
 
 from manyclass.estimators.parameters.documented import documented
 from manyclass.estimators.validation import input_restored
-from manyclass.model_selection.folds import CV, Split, checked_splits
+from manyclass.model_selection.base import CrossValidatedC, SearchResult, shared_parameters
+from manyclass.model_selection.folds import (
+    CV,
+    Column,
+    FoldFit,
+    Split,
+    checked_splits,
+    scores_of,
+)
 from manyclass.model_selection.scorers import Scoring, scorer_of
 from manyclass.model_selection.search import (
     chosen,
     has_passed,
-    print_fits,
     warn_of_equal_scores,
 )
 from manyclass.multilabel.label_sets import encoded
 from manyclass.multilabel.metrics import f1_scores
 from manyclass.multilabel.svc import MultilabelSVC
-from manyclass.problem.solution import Certificate
 from manyclass.utils.input_rows import check_sparse, rows_as_given
 from manyclass.utils.scikit_learn import fit_context, suggests_parameters
 from manyclass.utils.suggestions import OF_MULTILABEL
@@ -43,7 +49,6 @@ from manyclass.utils.types import (
     LossName,
     Rows,
     RowsLike,
-    Settings,
     Threshold,
     WeightsName,
 )
@@ -53,21 +58,8 @@ SCORES = ("f1_micro", "f1_macro")  # computed here: scikit-learn's need a second
 CONSTANT = r"\d+ of \d+ labels are those of all rows or of none"
 
 
-class FoldResult(NamedTuple):
-    """What came of a fold at a C."""
-
-    score: float
-    certificate: Certificate | None
-    seconds: float
-
-    @property
-    def gap(self) -> float:
-        """The proven relative gap, or NaN."""
-        return np.nan if self.certificate is None else self.certificate.relative_gap
-
-
 @documented(like=MultilabelSVC)
-class MultilabelSVCCV(MultilabelSVC):
+class MultilabelSVCCV(CrossValidatedC, MultilabelSVC):
     """``MultilabelSVC`` whose C is chosen by cross-validation, one for all labels.
 
     Folds are trained at one C after the other, ascending, each to `tol`. The search ends after two
@@ -103,6 +95,8 @@ class MultilabelSVCCV(MultilabelSVC):
         What proves it; None where nothing does.
     fit_times_ : ndarray of shape (n_folds, n_Cs)
         Seconds of each fit.
+    cv_results_ : dict
+        Scores and times as ``GridSearchCV`` has them.
     refit_time_ : float
         Seconds of the training on all rows.
     best_estimator_ : MultilabelSVC
@@ -128,14 +122,6 @@ class MultilabelSVCCV(MultilabelSVC):
         "Cs": [Interval(Integral, 1, None, closed="left"), "array-like"],
     }
 
-    C_: float
-    Cs_: NDArray[np.float64]
-    scores_: NDArray[np.float64]
-    gaps_: NDArray[np.float64]
-    fit_times_: NDArray[np.float64]
-    certificates_: NDArray[np.object_]
-    refit_time_: float
-    best_score_: float
     best_estimator_: MultilabelSVC
 
     @suggests_parameters(OF_MULTILABEL)
@@ -199,13 +185,15 @@ class MultilabelSVCCV(MultilabelSVC):
         """
         with input_restored(self):
             Cs, random = self._grid(), check_random_state(self.random_state)
+            assert Cs is not None  # "path" is refused
             rows, indicator, weights = self._checked(X, y, sample_weight)
             splits = self._splits(rows, indicator, random)
             seeds = random.randint(2**31 - 1, size=(len(splits) + 1, len(Cs)))
-            table: list[list[FoldResult]] = []
+            table: list[Column] = []
             for j, C in enumerate(Cs.tolist()):
                 table.append(self._column(rows, indicator, weights, splits, C, seeds[:, j]))
-                scores = np.array([[fit.score for fit in column] for column in table]).T
+                self._print(C, table[-1])
+                scores = scores_of(table)
                 if has_passed(scores, _test_share(splits)):
                     break
             best = chosen(scores, one_standard_error=self.one_standard_error)
@@ -214,21 +202,16 @@ class MultilabelSVCCV(MultilabelSVC):
             began = time.perf_counter()
             model = self._model(C, int(seeds[-1, best])).fit(X, y, sample_weight)
             self.refit_time_ = time.perf_counter() - began
-            self._set_fitted(model, Cs, table, C, float(scores[:, best].mean()))
+            params = model.get_params()
+            fitted = {name: v for name, v in vars(model).items() if name not in params}
+            found = SearchResult(Cs, table, best).attributes()
+            self.__dict__ = {**vars(self), **fitted, **found, "best_estimator_": model}
         return self
 
     def to_sklearn(self) -> OneVsRestClassifier:
         """Return ``best_estimator_.to_sklearn()``."""
         check_is_fitted(self)
         return self.best_estimator_.to_sklearn()
-
-    def _grid(self) -> NDArray[np.float64]:
-        if isinstance(self.Cs, Integral):
-            return np.logspace(-4, 4, int(self.Cs))
-        Cs = np.unique(np.asarray(self.Cs, np.float64).ravel())
-        if not len(Cs) or not (Cs > 0).all() or not np.isfinite(Cs).all():
-            raise ValueError(f"Cs must be positive, finite numbers, at least one; got {self.Cs!r}")
-        return Cs
 
     def _checked(
         self, X: RowsLike, y: object, sample_weight: ArrayLike | None
@@ -260,8 +243,7 @@ class MultilabelSVCCV(MultilabelSVC):
         return checked_splits(check_cv(self.cv).split(rows, indicator), np.empty(rows.shape[0]))
 
     def _model(self, C: float, seed: int) -> MultilabelSVC:
-        names = MultilabelSVC().get_params()
-        own = {name: value for name, value in self.get_params().items() if name in names}
+        own = shared_parameters(self, MultilabelSVC)
         return MultilabelSVC(**{**own, "C": C, "random_state": seed})
 
     def _column(
@@ -272,9 +254,9 @@ class MultilabelSVCCV(MultilabelSVC):
         splits: list[Split],
         C: float,
         seeds: NDArray[np.int64],
-    ) -> list[FoldResult]:
+    ) -> Column:
         """Train and score every fold at a C."""
-        column: list[FoldResult] = []
+        column: Column = []
         for number, ((train, test), seed) in enumerate(zip(splits, seeds, strict=False), 1):
             model = self._model(C, int(seed))
             began = time.perf_counter()
@@ -287,10 +269,7 @@ class MultilabelSVCCV(MultilabelSVC):
             score = self._score(model, rows[test], indicator[test])
             if not np.isfinite(score):
                 raise ValueError(f"fold {number}: the score is {score}; check scoring")
-            column.append(FoldResult(score, model.certificate_, seconds))
-        if self.verbose:
-            gap = max(fit.gap for fit in column)
-            print_fits(C, gap, [(fit.score, fit.seconds) for fit in column])
+            column.append(FoldFit(None, score, model.certificate_, seconds))
         return column
 
     def _score(self, model: MultilabelSVC, rows: Rows, indicator: CsrArray) -> float:
@@ -299,35 +278,6 @@ class MultilabelSVCCV(MultilabelSVC):
             found = f1_scores(indicator, model.predict(rows))
             return found.micro if scoring == SCORES[0] else found.macro
         return float(scorer_of(model, scoring)(model, rows, indicator))
-
-    def _set_fitted(
-        self,
-        model: MultilabelSVC,
-        Cs: NDArray[np.float64],
-        table: list[list[FoldResult]],
-        C: float,
-        score: float,
-    ) -> None:
-        """Set the fitted attributes, all at once; of the model all that ``fit`` gave it."""
-        shape = len(table[0]), len(Cs)
-        numbers, proofs = np.full((3, *shape), np.nan), np.full(shape, None, object)
-        for j, column in enumerate(table):
-            for fold, fit in enumerate(column):
-                numbers[:, fold, j] = fit.score, fit.gap, fit.seconds
-                proofs[fold, j] = fit.certificate
-        params = model.get_params()
-        fitted: Settings = {name: v for name, v in vars(model).items() if name not in params}
-        own = {
-            "C_": C,
-            "Cs_": Cs,
-            "scores_": numbers[0],
-            "gaps_": numbers[1],
-            "fit_times_": numbers[2],
-            "certificates_": proofs,
-            "best_score_": score,
-            "best_estimator_": model,
-        }
-        self.__dict__ = {**vars(self), **fitted, **own}
 
 
 def _test_share(splits: list[Split]) -> float:

@@ -31,7 +31,6 @@ from manyclass.model_selection.folds import (
     Column,
     FoldFit,
     Folds,
-    SearchResult,
     in_order,
     proof_of,
     scores_of,
@@ -172,7 +171,7 @@ class Search:
     def _fine(self, j: int, f: int, stop: Event) -> FoldFit:
         known = self.table[j][f]
         is_there = known.fit is not None or not self.keeps_models
-        if is_there and known.certificate.relative_gap <= self.tol:
+        if is_there and known.gap <= self.tol:
             return known
         start = None if known.fit is None else known.fit.start
         found = self.folds.train(f, self._model(1, j, f, self.tol), start, stop)
@@ -340,9 +339,9 @@ def print_fits(C: float, gap: float, fits: Sequence[tuple[float, float]]) -> Non
     )
 
 
-def mean_model(choice: SearchResult) -> Classifier:
-    """Return a model with the mean weights of the folds' models."""
-    models = [entry.fit.model for entry in choice.table[choice.best] if entry.fit is not None]
+def mean_model(column: Column) -> Classifier:
+    """Return a model with the mean weights of the folds' models at a C."""
+    models = [entry.fit.model for entry in column if entry.fit is not None]
     mean: Classifier = models[0]
     mean.coef_ = sum(model.coef_ for model in models) / len(models)
     mean.intercept_ = np.mean([model.intercept_ for model in models], axis=0)

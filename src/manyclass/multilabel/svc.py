@@ -29,7 +29,7 @@ from manyclass.multilabel.training import Labelled, Trained, trained, wants_spar
 from manyclass.multilabel.validation import checked_sets
 from manyclass.prediction.sparse_coefficients import SparseCoefficients
 from manyclass.problem.solution import Certificate, Status
-from manyclass.training.options import Options
+from manyclass.training.epoch_loop import Options
 from manyclass.utils.machine import effective_n_jobs
 from manyclass.utils.scikit_learn import fit_context, suggests_parameters
 from manyclass.utils.suggestions import OF_MULTILABEL

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from manyclass.multilabel.groups import Labels
 from manyclass.multilabel.training import Labelled, solutions
 from manyclass.prediction.scoring import scores_of
-from manyclass.training.options import Options
+from manyclass.training.epoch_loop import Options
 from manyclass.utils.types import Array
 
 

@@ -17,8 +17,8 @@ from manyclass.problem.dataset import Dataset, is_mapped
 from manyclass.problem.formulations import FORMULATIONS
 from manyclass.problem.problem import Problem
 from manyclass.problem.solution import Certificate, Solution, Status, Weights
-from manyclass.solvers.weights.dense import classes_in_group, has_wide_rows
-from manyclass.training.options import Options, StopWhen
+from manyclass.solvers.weights.storage import classes_in_group, has_wide_rows
+from manyclass.training.epoch_loop import Options, StopWhen
 from manyclass.training.train import train
 from manyclass.utils.machine import available_memory
 from manyclass.utils.types import Array, CsrArray

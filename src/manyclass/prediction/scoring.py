@@ -1,4 +1,4 @@
-"""Scores and best classes of rows from coefficients, in parts and in threads.
+"""Coefficients from W; scores and best classes of rows from them, in parts and in threads.
 
 Conventions
 -----------
@@ -21,9 +21,8 @@ from sklearn.utils import assert_all_finite
 
 from manyclass import _core
 from manyclass.prediction.sparse_coefficients import ENTRIES_AT_A_TIME, SparseCoefficients
-from manyclass.utils.core_class import core_class
 from manyclass.utils.input_rows import is_sparse
-from manyclass.utils.machine import instruction_set
+from manyclass.utils.machine import core_class, instruction_set
 from manyclass.utils.types import Array, CsrArray, DType, Rows
 
 # Multiply-adds in one part, about a millisecond: signals are polled between parts, no thread waits
@@ -82,18 +81,15 @@ class CoreModel:
         """Write the scores of a part of the rows."""
         if is_sparse(rows):
             self._predictor.csr_scores(*_csr(rows, part, self.dtype), out)
-        elif not self._predictor.dense_scores(self._dense(rows, part), out):
+        elif not self._predictor.dense_scores(np.ascontiguousarray(rows[part], self.dtype), out):
             self._check(rows[part])
 
     def labels(self, rows: Rows, part: slice, out: NDArray[np.int64]) -> None:
         """Write the best columns of a part of the rows; equal scores in the order of columns."""
         if is_sparse(rows):
             self._predictor.csr_labels(*_csr(rows, part, self.dtype), out)
-        elif not self._predictor.dense_labels(self._dense(rows, part), out):
+        elif not self._predictor.dense_labels(np.ascontiguousarray(rows[part], self.dtype), out):
             self._check(rows[part])
-
-    def _dense(self, rows: Rows, part: slice) -> Array:
-        return np.ascontiguousarray(rows[part], self.dtype)
 
 
 class SparseCoreModel:
@@ -280,15 +276,16 @@ def _parts(n_rows: int, work: float, n_jobs: int) -> list[slice]:
 
 def _for_each(parts: list[slice], fill: Callable[[slice], None], n_jobs: int) -> None:
     """Call ``fill`` for every part in threads, one of them the caller's."""
+    if n_jobs == 1 or len(parts) == 1:
+        for part in parts:
+            fill(part)
+        return
     queue = iter(parts)
 
     def work() -> None:
         for part in queue:
             fill(part)
 
-    if n_jobs == 1 or len(parts) == 1:
-        work()
-        return
     with ThreadPoolExecutor(n_jobs - 1) as threads:
         others = [threads.submit(work) for _ in range(min(n_jobs, len(parts)) - 1)]
         try:
@@ -297,6 +294,46 @@ def _for_each(parts: list[slice], fill: Callable[[slice], None], n_jobs: int) ->
             list(queue)  # after an error or Ctrl-C here the others find nothing more to do
         for other in others:
             other.result()
+
+
+def split_weights(
+    W: Array | CsrArray, bias: float, *, one_is_enough: bool = False
+) -> tuple[Coefficients, Array]:
+    """Turn W into coefficients and intercepts.
+
+    Parameters
+    ----------
+    W : ndarray or CSR array of shape (d + 1, k)
+    bias : float
+        Value of the appended feature; 0 = no intercept.
+    one_is_enough : bool, default=False
+        When k = 2: whether the coefficients are the second class's weights, not the difference.
+
+    Returns
+    -------
+    coef : ndarray of shape (k, d), or (1, d) when k = 2; or SparseCoefficients
+    intercept : ndarray of shape (k,) or (1,)
+    """
+    if W.shape[1] == 2:
+        W = W[:, 1:] if one_is_enough else W[:, 1:] - W[:, :1]
+    if isinstance(W, np.ndarray):
+        return W[:-1].T, bias * W[-1]
+    coef = SparseCoefficients.from_rows(W, W.shape[0] - 1)
+    return coef, bias * W[-1:].toarray().ravel()
+
+
+def join_weights(coef: Coefficients, intercept: Array, bias: float) -> Array | CsrArray:
+    """Turn coefficients and intercepts into W, shape (d + 1, k).
+
+    When k = 2, they are split evenly between the two classes.
+    """
+    halves = np.array([-0.5, 0.5], coef.dtype)
+    last = intercept / bias if bias else np.zeros_like(intercept)
+    if isinstance(coef, SparseCoefficients):
+        W = sp.vstack([coef.by_feature(), sp.csr_array(last[None])], format="csr")
+        return sp.csr_array(W @ sp.csr_array(halves[None])) if coef.shape[0] == 1 else W
+    W = np.vstack([coef.T, last[None].astype(coef.dtype)])
+    return W * halves if coef.shape[0] == 1 else W
 
 
 def thresholded(coef: Coefficients, threshold: float) -> SparseCoefficients:

@@ -15,9 +15,8 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from manyclass.utils.core_class import core_class
 from manyclass.utils.input_rows import check_sparse
-from manyclass.utils.machine import available_memory
+from manyclass.utils.machine import available_memory, core_class
 from manyclass.utils.types import Array, CsrArray, DType
 
 # Numbers that are looked at a time.

@@ -15,8 +15,9 @@ which are read in order first.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from mmap import mmap
+from typing import ClassVar
 
 import numpy as np
 import scipy.sparse as sp
@@ -63,6 +64,16 @@ class Dataset:
     sets : ndarray of shape (n,), uint64, or None
         Bits of the classes of every example, of one-vs-rest where examples have several, or none;
         labels are all ELSEWHERE then.
+    n_examples : int
+        Number of rows, n.
+    dtype : dtype
+        Type of X and so of W.
+    is_dense : bool
+        Whether X is an array whose rows share their indices.
+    rounded_bias : float
+        ``bias`` as the core has it, a number of the type of X.
+    bias_error : float
+        Relative difference of ``bias`` from its rounded value.
     """
 
     indptr: NDArray[np.int64]
@@ -74,36 +85,29 @@ class Dataset:
     n_classes: int
     bias: float
     sets: NDArray[np.uint64] | None = None
+    lies_on_device: ClassVar[bool] = False  # of X: then it is a DeviceDataset
+    n_examples: int = field(init=False)
+    dtype: DType = field(init=False)
+    is_dense: bool = field(init=False)
+    rounded_bias: float = field(init=False)
+    bias_error: float = field(init=False)
 
-    @property
-    def rounded_bias(self) -> float:
-        """``bias`` as the core has it, a number of the type of X."""
-        return float(self.dtype.type(self.bias))
-
-    @property
-    def bias_error(self) -> float:
-        """Relative difference of ``bias`` from its rounded value."""
-        return abs(self.bias / self.rounded_bias - 1) if self.bias else 0.0
-
-    @property
-    def n_examples(self) -> int:
-        """Number of rows, n."""
-        return len(self.labels)
+    def __post_init__(self) -> None:
+        rounded = float(self.values.dtype.type(self.bias))
+        derived = {
+            "n_examples": len(self.labels),
+            "dtype": self.values.dtype,
+            "is_dense": len(self.indices) != len(self.values),
+            "rounded_bias": rounded,
+            "bias_error": abs(self.bias / rounded - 1) if self.bias else 0.0,
+        }
+        for name, value in derived.items():
+            object.__setattr__(self, name, value)
 
     @property
     def is_sparse(self) -> bool:
         """Whether examples share few features."""
         return few_are_shared(len(self.values), self.n_examples, self.n_features)
-
-    @property
-    def is_dense(self) -> bool:
-        """Whether X is an array whose rows share their indices."""
-        return len(self.indices) != len(self.values)
-
-    @property
-    def dtype(self) -> DType:
-        """Type of X and so of W."""
-        return self.values.dtype
 
     @classmethod
     def from_matrix(

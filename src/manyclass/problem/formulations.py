@@ -1,4 +1,4 @@
-"""The catalogue of formulations: each is five fields of data.
+"""The catalogue of formulations, each of which is five fields of data, and of losses.
 
 Every one is an instance of
 
@@ -17,6 +17,14 @@ constraint sum_c w_c = 0. Its dual has the variables z_{i,c} >= 0 for c in T_i:
 ``loss="squared_hinge"`` squares max(0, .), for agg = sum only; the dual then has no upper bound and
 - sum z_ic^2 / (4 C_i) more.
 
+Losses of a slack xi, and their dual variables:
+
+                     loss(xi)          bounds         ridge R(z)      best z at xi
+    hinge            max(0, xi)        0 <= z <= C    0               C where xi > 0
+    squared_hinge    max(0, xi)^2      0 <= z         z^2 / (4 C)     2 C max(0, xi)
+
+D has -R(z). Solvers know a loss by this file and ``cpp/data/loss.hpp`` alone.
+
 Given: x_i, y_i, C_i. Sources: Dogan, Glasmachers, Igel, JMLR 17(45), 2016 (the family, there with
 halved relative margins); Keerthi et al. 2008, eq. 1, 4, 14, 16 (CS, WW); Alber et al. 2017, eq. 2
 and 3 (LLW, WW); Lin 2008 (one-vs-rest).
@@ -24,10 +32,55 @@ and 3 (LLW, WW); Lin 2008 (one-vs-rest).
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:  # the command line reads the names without NumPy
+    from manyclass.utils.types import Array
 from typing import Literal
 
-from manyclass.problem.losses import LOSSES
+
+@dataclass(frozen=True, slots=True)
+class Loss:
+    """A power of max(0, xi); costs C are broadcast.
+
+    Attributes
+    ----------
+    power : {1, 2}
+    """
+
+    power: int
+
+    @property
+    def has_ridge(self) -> bool:
+        """Whether D has a ridge R(z); z has no upper bound then."""
+        return self.power == 2
+
+    def of_positive(self, xi: Array) -> Array:
+        """Return the loss of xi >= 0."""
+        return xi if self.power == 1 else xi**2
+
+    def slope(self, xi: Array) -> Array:
+        """Return the derivative, that is the best z where C = 1."""
+        return (xi > 0) * 1.0 if self.power == 1 else 2 * xi.clip(0)
+
+    def upper(self, costs: Array) -> Array:
+        """Return the upper bound of z."""
+        return costs if self.power == 1 else costs + math.inf
+
+    def ridge(self, z: Array, costs: Array) -> Array:
+        """Return R(z)."""
+        return 0.0 * z if self.power == 1 else z**2 / (4 * costs)
+
+    def gradient(self, z: Array, xi: Array, costs: Array) -> Array:
+        """Return dD/dz = xi - R'(z)."""
+        return xi if self.power == 1 else xi - z / (2 * costs)
+
+
+LOSSES = {"hinge": Loss(power=1), "squared_hinge": Loss(power=2)}
+
 
 # The losses that go with an aggregation: the largest one must have a dual of simplices.
 LOSSES_OF = {
@@ -37,7 +90,7 @@ LOSSES_OF = {
 }
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Formulation:
     """A multi-class SVM as data.
 
@@ -61,22 +114,22 @@ class Formulation:
     gamma_own: Literal["1", "k-1"]
     sum_to_zero: Literal["implied", "enforced", "no"]
 
-    @property
+    @cached_property
     def centred(self) -> bool:
         """Whether W must be kept at mean zero over the classes."""
         return self.sum_to_zero == "enforced"
 
-    @property
+    @cached_property
     def is_separable(self) -> bool:
         """Whether each class is a binary problem of its own."""
         return self.sum_to_zero == "no"
 
-    @property
+    @cached_property
     def takes_maximum(self) -> bool:
         """Whether the largest loss of the targets counts, not their sum."""
         return self.aggregation == "max"
 
-    @property
+    @cached_property
     def is_relative(self) -> bool:
         """Whether margins are differences of two scores."""
         return self.margin == "relative"
@@ -122,4 +175,4 @@ def full_name(formulation: str) -> str:
 
 def named(formulation: str) -> Formulation:
     """Return the formulation of a name, short or full."""
-    return FORMULATIONS[full_name(formulation)]
+    return FORMULATIONS[SHORT_NAMES.get(formulation, formulation)]

@@ -87,7 +87,7 @@ class Certificate:
         told = relative(gap, primal, zero, max(LEAST_GAP, MOST_ROUNDING * share))
         shown = primal, primal - gap, gap, told, max_violation, zero
         parts = penalty * (1 + share), loss * (1 + share)
-        return cls(*(float(number) for number in (*shown, *parts)))
+        return cls(*map(float, (*shown, *parts)))
 
     @classmethod
     def sum_of(cls, parts: Sequence[Certificate]) -> Certificate:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from manyclass.problem.formulations import LOGISTIC, Formulation
-from manyclass.problem.losses import LOSSES
+from manyclass.problem.formulations import LOGISTIC, LOSSES, Formulation
 from manyclass.reports.html import Markup
 
 # A name for people, and the loss of an example.

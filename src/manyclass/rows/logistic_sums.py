@@ -28,8 +28,8 @@ from manyclass import _core
 from manyclass.problem.dataset import exceeds_memory
 from manyclass.problem.problem import Problem, core_problem
 from manyclass.rows.questions import SmoothLossSums
-from manyclass.utils.core_class import core_class
 from manyclass.utils.input_rows import is_sparse
+from manyclass.utils.machine import core_class
 from manyclass.utils.types import Array
 
 SCORES_AT_A_TIME = 1 << 20

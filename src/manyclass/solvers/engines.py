@@ -1,13 +1,20 @@
-"""Engines: W and z of a problem, and the loops over them, by the compiled core.
+"""Engines: W and z of a problem, the loops over them by the compiled core, and certificates.
 
 A method (sequential_dual.py) calls the loops, and sees W as an array of shape (d + 1, k) and z as a
 CSR array of shape (n, k). How they are laid out is known to ``cpp/engines`` alone.
+
+Certificates are of W as users have it, from what the passes of the core find (gap.hpp). Users have
+intercepts bias * w, rounded to the type of W, and, where W is to sum to zero, it is its projection
+that counts: of rounding, a mean is left. The penalty of an intercept b is that of b / bias, where
+loops have a bias that is rounded to the type of X.
 """
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
 from functools import cached_property
-from typing import Literal
+from typing import Literal, NamedTuple, Protocol
 
 import numpy as np
 import scipy.sparse as sp
@@ -15,20 +22,154 @@ from joblib import cpu_count
 from numpy.typing import NDArray
 
 from manyclass import _core
-from manyclass.problem.problem import Problem, check_squared_norms, core_problem
-from manyclass.problem.solution import Certificate, Weights
+from manyclass.problem.dataset import Dataset
+from manyclass.problem.problem import Problem, check_squared_norms, core_problem, zero_objective
+from manyclass.problem.solution import Certificate, Weights, exact_sum, rounding_share
 from manyclass.problem.tree_scores import TreeScores
-from manyclass.problem.zero_objective import zero_objective
-from manyclass.solvers.certificates import (
-    NO_COMMON,
-    Returned,
-    as_returned,
-    certificate_of,
-    returned_square,
+from manyclass.solvers.weights.storage import (
+    antisymmetric,
+    class_means,
+    distance,
+    in_batches,
+    subtract_means,
 )
-from manyclass.solvers.weights.dense import antisymmetric, distance, in_batches, subtract_means
 from manyclass.solvers.weights.tables import csr_on, dense_from
 from manyclass.utils.types import Array, CsrArray
+
+NO_COMMON = np.empty(0)  # nothing is taken off every class
+
+
+class Returned(NamedTuple):
+    """W as users have it.
+
+    Attributes
+    ----------
+    common : ndarray of shape (d + 1,), or empty
+        The mean, which is taken off every class.
+    square : float
+        ||W||^2, the mean included.
+    moved : float
+        An upper bound of its distance from the given W.
+    """
+
+    common: NDArray[np.float64]
+    square: float
+    moved: float
+
+    def norm(self, n_classes: int) -> float:
+        """||W||, for the bound of the rounding of scores.
+
+        The computed mean is off by u sqrt(k) ||W|| at most; the bound has 16 u ||W|| or more.
+        """
+        unknown = math.sqrt(n_classes) / 16 if len(self.common) else 0.0
+        return math.sqrt(self.square) * (1 + unknown)
+
+
+class Found(NamedTuple):
+    """What a pass found of some examples or classes; as GapSums of the core."""
+
+    gap: float
+    loss: float
+    most_loss: float
+    max_violation: float
+
+    @classmethod
+    def sum_of(cls, parts: Sequence[Findings]) -> Found:
+        """Return what the passes of all parts found."""
+        return cls(
+            exact_sum([part.gap for part in parts]),
+            exact_sum([part.loss for part in parts]),
+            exact_sum([part.most_loss for part in parts]),
+            max([part.max_violation for part in parts], default=0.0),
+        )
+
+
+class Findings(Protocol):
+    """Found, or GapSums."""
+
+    @property
+    def gap(self) -> float:
+        """Upper bound of the sum of the terms of P - D."""
+
+    @property
+    def loss(self) -> float:
+        """sum_i C_i loss_i."""
+
+    @property
+    def most_loss(self) -> float:
+        """Upper bound of that sum."""
+
+    @property
+    def max_violation(self) -> float:
+        """Largest v_i."""
+
+
+def as_returned(problem: Problem, weights: Array) -> Returned:
+    """Describe a dense W, shape (d + 1, k) or wider, as users have it."""
+    data = problem.dataset
+    k = data.n_classes
+    W = weights[:, :k]
+    common = class_means(W) if problem.formulation.centred else NO_COMMON
+    if len(common):
+        common[-1] = returned_intercepts(W[-1], data).mean()
+    return Returned(common, *returned_square(_core.sum_of_squares(W), W[-1], data))
+
+
+def returned_square(square: float, intercepts: Array, data: Dataset) -> tuple[float, float]:
+    """Return ||W||^2 with intercepts as users have them, and a bound of their distance.
+
+    Parameters
+    ----------
+    square : float
+        ||W||^2 as it is held.
+    intercepts : ndarray
+        The last row of W; zeros may be left out.
+    data : Dataset
+    """
+    held = intercepts.astype(np.float64)
+    with np.errstate(over="ignore", invalid="ignore"):  # W that overflows is refused later
+        returned = returned_intercepts(intercepts, data)
+        change = returned - held
+        # W(z) has the bias as it is given, too.
+        rounding = np.finfo(np.float64).eps + data.bias_error
+        moved = np.linalg.norm(change) + rounding * np.linalg.norm(held)
+        return square + float(change @ (returned + held)), float(moved)
+
+
+def certificate_of(
+    problem: Problem, at: Returned, found: Sequence[Findings], distance: float, zero: float
+) -> Certificate:
+    """Return the certificate of W, given what the passes found.
+
+    ``distance`` is an upper bound of that of the given W from W(z), ``zero`` is P(0).
+    """
+    n, k = problem.dataset.n_examples, problem.dataset.n_classes
+    apart = (1 + problem.dataset.bias_error) * distance + at.moved
+    penalty = half_square(at, k)
+    total = Found.sum_of(found)
+    return Certificate.from_gap(
+        penalty + total.loss,
+        total.gap + 0.5 * apart * apart,
+        total.max_violation,
+        rounding_share(n, k),
+        zero=zero,
+        penalty=penalty,
+        loss=total.most_loss,
+    )
+
+
+def half_square(at: Returned, n_classes: int) -> float:
+    """1/2 ||W||^2 without the mean."""
+    return 0.5 * (at.square - n_classes * _core.sum_of_squares(at.common[None]))
+
+
+def returned_intercepts(intercepts: Array, data: Dataset) -> NDArray[np.float64]:
+    """Return bias * w, rounded to the type of W, over bias as it is given."""
+    if data.bias == 0:
+        return intercepts.astype(np.float64)
+    returned = intercepts * intercepts.dtype.type(data.bias)
+    return np.asarray(returned.astype(np.float64) / data.bias)
+
 
 Storage = Literal["dense", "class_major", "tables"]
 
@@ -72,7 +213,7 @@ class Engine(_core.Engine):
         storage: Storage | None = None,
         lists: bool = False,
     ) -> None:
-        self.problem, self.core = problem, core_problem(problem)
+        self.problem, self.core, self._k = problem, core_problem(problem), problem.dataset.n_classes
         self.norms: NDArray[np.float64] = self.core.squared_norms()
         check_squared_norms(self.norms)
         if storage is None:
@@ -155,10 +296,6 @@ class Engine(_core.Engine):
             return found
         indptr, labels, values = found
         return csr_on(values, labels, indptr, (self.problem.dataset.n_features + 1, self._k))
-
-    @property
-    def _k(self) -> int:
-        return self.problem.dataset.n_classes
 
 
 def of_examples(z: CsrArray, some: NDArray[np.bool_]) -> CsrArray:

@@ -204,7 +204,9 @@ class Pace:
         """By how much a pass lowers the distance, over the last epochs."""
         if len(self._seen) < 2:
             return math.inf
-        work = sum(passes for _, passes in self._seen[1:])
+        work = 0.0
+        for _, passes in self._seen[1:]:
+            work += passes
         return (self._seen[0][0] - self._seen[-1][0]) / work
 
     def is_slow(self, passes: float = NEWTON_PASSES) -> bool:

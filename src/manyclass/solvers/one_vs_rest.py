@@ -29,7 +29,7 @@ from manyclass.problem.solution import (
 )
 from manyclass.solvers.sequential_dual import SequentialDual
 from manyclass.solvers.stopping import Found, StoppingRule
-from manyclass.solvers.weights.dense import BLOCK_BYTES, classes_in_group
+from manyclass.solvers.weights.storage import BLOCK_BYTES, classes_in_group
 from manyclass.utils.types import Array
 
 R = TypeVar("R")

@@ -29,7 +29,7 @@ from manyclass.solvers.newton.newton_on_lists import NewtonOnLists
 from manyclass.solvers.newton_phase import NewtonPhase, Pace
 from manyclass.solvers.stochastic_init import is_worthwhile, stochastic_start
 from manyclass.solvers.stopping import Findings, StoppingRule
-from manyclass.solvers.weights.dense import squared_norm
+from manyclass.solvers.weights.storage import squared_norm
 from manyclass.utils.types import CsrArray
 
 # In the shrunk loops an example waits for the next full loop once its gap is below the engine's
@@ -245,7 +245,8 @@ class SequentialDual:
         n_epochs = self._n_earlier + self._n_epochs
         effort = self.engine.effort(len(self._rows), self._n_active, n_epochs)
         goal = _core.ShrunkGoal(gap, violation, effort, min_gap)
-        found = self.engine.shrunk_loops(self._active, self._n_active, goal, self._seed())
+        seed = int(self.rng.integers(2**63))
+        found = self.engine.shrunk_loops(self._active, self._n_active, goal, seed)
         self.dual += found.dual_gain
         self._n_active = found.n_active
         return found.loops, found.evaluations
@@ -256,7 +257,8 @@ class SequentialDual:
         problem = self.problem
         skips = self._n_epochs and problem.formulation.takes_maximum and problem.dataset.is_sparse
         min_gap = SKIPPED * goal / max(1, len(self._rows)) if skips else -np.inf
-        full = self.engine.full_loop(self._rows, self._active, min_gap, self._seed())
+        seed = int(self.rng.integers(2**63))
+        full = self.engine.full_loop(self._rows, self._active, min_gap, seed)
         self._full = full
         self.dual += full.dual_gain
         self._n_active = full.n_active
@@ -274,7 +276,11 @@ class SequentialDual:
             return None
         share, epochs = newton_phase.beginning(self.problem)
         near = self._n_epochs > 0 and self._full.gap < share * self.primal
-        if not ((near or self._n_epochs >= epochs) and self._pace.is_slow(self._newton_passes())):
+        if not (near or self._n_epochs >= epochs):
+            return None
+        lists = not self.engine.few_classes
+        passes = newton_on_lists.passes(self.problem) if lists else newton_phase.NEWTON_PASSES
+        if not self._pace.is_slow(passes):
             return None
         phase = self._phase = phase or self._new_phase()
         if phase is None:
@@ -293,12 +299,6 @@ class SequentialDual:
         except MemoryError:  # coordinate ascent needs no more
             pass
         return None
-
-    def _newton_passes(self) -> float:
-        """Return how many passes of descent the phase takes as long as."""
-        if self.engine.few_classes:
-            return newton_phase.NEWTON_PASSES
-        return newton_on_lists.passes(self.problem)
 
     def _newton_round(self, phase: NewtonPhase) -> EpochRecord | None:
         """Run one round; None where there is no memory for it, and the phase has ended for good."""
@@ -338,6 +338,3 @@ class SequentialDual:
             n_duals=self.engine.n_duals,
             zero_objective=self.engine.zero_objective,
         )
-
-    def _seed(self) -> int:
-        return int(self.rng.integers(2**63))

@@ -37,10 +37,9 @@ from manyclass import _core
 from manyclass.problem.dataset import Dataset
 from manyclass.problem.solution import Status, Weights
 from manyclass.solvers.sgd_storage import Sums
-from manyclass.solvers.weights.storage_choice import Shape
+from manyclass.solvers.weights.storage import Shape
 from manyclass.solvers.weights.tables import TableAccumulator
-from manyclass.utils.core_class import core_class
-from manyclass.utils.machine import instruction_set
+from manyclass.utils.machine import core_class, instruction_set
 from manyclass.utils.types import Settings
 
 # Counters of the core's clock.

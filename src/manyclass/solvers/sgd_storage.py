@@ -11,8 +11,17 @@ from numpy.typing import NDArray
 
 from manyclass import _core
 from manyclass.problem.solution import Weights
-from manyclass.solvers.weights.dense import ELEMENTS_AT_A_TIME, allocate_weights, pack, squared_norm
-from manyclass.solvers.weights.storage_choice import LARGE_SHARE, Choice, Kind, Shape, size_text
+from manyclass.solvers.weights.storage import (
+    ELEMENTS_AT_A_TIME,
+    LARGE_SHARE,
+    Choice,
+    Kind,
+    Shape,
+    allocate_weights,
+    pack,
+    size_text,
+    squared_norm,
+)
 from manyclass.solvers.weights.tables import TableAccumulator, clock_factor
 from manyclass.utils.machine import available_memory
 from manyclass.utils.types import Array, Settings
@@ -119,7 +128,7 @@ class Sums(Protocol):
 
 
 class DenseAccumulator:
-    """S and U as the kernels want dense weights (weights/dense.py)."""
+    """S and U as the kernels want dense weights (weights/storage.py)."""
 
     def __init__(self, shape: Shape, *, averages: bool) -> None:
         self.shape = shape

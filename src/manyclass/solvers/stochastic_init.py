@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from manyclass import _core
 from manyclass.problem.formulations import FORMULATIONS
 from manyclass.problem.problem import Problem
-from manyclass.utils.core_class import core_class
+from manyclass.utils.machine import core_class
 from manyclass.utils.types import Array, CsrArray
 
 # Examples per weight from which it saves time: most z of the optimum are then 0
@@ -64,7 +64,7 @@ def stochastic_start(
     rows : ndarray of shape (m,), int32
         The examples with x_i != 0.
     weights : ndarray of shape (d + 1, stride)
-        Zeros as the kernels want them (dense.py); W(z) afterwards, and zeros after an error.
+        Zeros as the kernels want them (storage.py); W(z) afterwards, and zeros after an error.
     rng : numpy.random.Generator
         Orders the rows.
 
@@ -83,18 +83,12 @@ def stochastic_start(
     clock = _core.StochasticClock()
     clock.alpha = 1 / problem.costs[rows].sum()
     passage = _core.Passage(_core.StochasticLoss.hinge, batch_size=1, n_threads=1)
-    moved = np.full(data.n_examples, -1, np.int32)
+    moved = np.full(data.n_examples, -1, np.int32)  # the class that is moved against each example
     try:
         trainer.steps(weights, None, clock, passage, rng.permutation(rows), moved)
     except BaseException:
         weights.fill(0)
         raise
-    return _duals(problem, moved)
-
-
-def _duals(problem: Problem, moved: NDArray[np.int32]) -> CsrArray:
-    """Return z from the class that was moved against each example, or -1."""
-    data = problem.dataset
     is_moved = moved >= 0
     indptr = np.append(0, np.cumsum(is_moved))
     costs = problem.costs[is_moved].astype(data.dtype)

@@ -15,7 +15,7 @@ from typing import Generic, Protocol, TypeVar
 import numpy as np
 import scipy.sparse as sp
 
-from manyclass.problem.problem import Problem, problem_of
+from manyclass.problem.problem import Problem, losses_at_zero, problem_of
 from manyclass.problem.solution import (
     Certificate,
     EpochRecord,
@@ -27,10 +27,8 @@ from manyclass.problem.solution import (
     rounding_share,
     start_of,
 )
-from manyclass.problem.zero_objective import losses_at_zero
 from manyclass.solvers.stopping import StoppingRule
-from manyclass.solvers.weights.dense import classes_in_group
-from manyclass.solvers.weights.storage_choice import groups_in_part
+from manyclass.solvers.weights.storage import classes_in_group, groups_in_part
 from manyclass.training.epoch_loop import Interrupted, Make, solve
 from manyclass.utils.machine import available_memory
 from manyclass.utils.types import CsrArray

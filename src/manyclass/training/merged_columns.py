@@ -20,21 +20,20 @@ from manyclass.problem.problem import Problem
 from manyclass.problem.solution import Certificate, Progress, Solution, Start, Status, Weights
 from manyclass.solvers.logistic.certificate import certify, certify_weights
 from manyclass.solvers.logistic.engine import LogisticEngine
-from manyclass.training.epoch_loop import Interrupted
-from manyclass.training.options import Options
-from manyclass.training.solver_choice import make_solver
+from manyclass.training.epoch_loop import Interrupted, Options, Solver
 
 OnEpoch: TypeAlias = Callable[[Progress], bool]
 Trained: TypeAlias = Callable[[Problem, Options, "Start | None", OnEpoch], Solution]
+MakeWith: TypeAlias = Callable[[Problem, "Start | None", Options, np.random.Generator], Solver]
 
 
 def train_merged(
     problem: Problem,
     options: Options,
-    columns: MergedColumns,
     start: Start | None,
     on_epoch: OnEpoch,
     trained: Trained,
+    make: MakeWith,
 ) -> Solution:
     """Train a problem with merged columns, and return the solution of the original one.
 
@@ -43,13 +42,15 @@ def train_merged(
     problem : Problem
         The original one.
     options : Options
-    columns : MergedColumns
+        With the columns that are one.
     start : Start or None
         Of the original problem.
     on_epoch : callable
         Sees W and starts of the original problem.
     trained : callable
         Trains a problem as it is.
+    make : callable
+        Makes the solver of a problem, which certifies z.
 
     Returns
     -------
@@ -60,11 +61,13 @@ def train_merged(
     Interrupted
         On Ctrl-C, with a start of the original problem.
     """
+    columns = options.columns
+    assert columns is not None
     options = replace(options, columns=None)
     reached = _on_merged(problem, options, columns, start, on_epoch, trained)
     start = columns.unmerged_start(reached.start)
     try:
-        W, certificate = _certified(problem, options, columns, reached, start)
+        W, certificate = _certified(problem, options, columns, reached, start, make)
     except KeyboardInterrupt as interrupt:
         raise Interrupted(start) from interrupt
     if options.rule().met(certificate):
@@ -102,11 +105,16 @@ def _on_merged(
 
 
 def _certified(
-    problem: Problem, options: Options, columns: MergedColumns, reached: Solution, start: Start
+    problem: Problem,
+    options: Options,
+    columns: MergedColumns,
+    reached: Solution,
+    start: Start,
+    make: MakeWith,
 ) -> tuple[Weights, Certificate]:
     """Return W of the original problem and its certificate there."""
     if problem.loss != "log_loss":
-        solver = make_solver(problem, start, options, np.random.default_rng(0))
+        solver = make(problem, start, options, np.random.default_rng(0))
         certificate = solver.certify()
         return solver.finish(), certificate
     engine = LogisticEngine(

@@ -15,7 +15,6 @@ from dataclasses import replace
 import numpy as np
 
 from manyclass import _core
-from manyclass.arrays.choice import lies_on_device
 from manyclass.problem.problem import Problem
 from manyclass.problem.solution import (
     Certificate,
@@ -27,15 +26,12 @@ from manyclass.problem.solution import (
     exact_sum,
     rounding_share,
 )
-from manyclass.solvers.certificates import Returned, as_returned, half_square
-from manyclass.solvers.engines import Engine
+from manyclass.solvers.engines import Engine, Returned, as_returned, half_square
 from manyclass.solvers.logistic.certificate import certify_weights
 from manyclass.solvers.logistic.engine import LogisticEngine
 from manyclass.solvers.stopping import TIGHTENED, GapRule, StoppingRule
-from manyclass.solvers.weights.storage_choice import dense_bytes
-from manyclass.training.epoch_loop import Interrupted, Make, solve
-from manyclass.training.options import Options
-from manyclass.training.solver_choice import DEFAULT
+from manyclass.solvers.weights.storage import dense_bytes
+from manyclass.training.epoch_loop import DEFAULT, Interrupted, Make, Options, solve
 from manyclass.utils.machine import available_memory
 from manyclass.utils.types import Array
 
@@ -48,7 +44,7 @@ FAR = 0.1
 def may_continue(problem: Problem, options: Options) -> bool:
     """Whether the problem is in float32, W is dense, and both fit into memory in float64, too."""
     data = problem.dataset
-    if lies_on_device(problem):
+    if problem.dataset.lies_on_device:
         return False
     if data.dtype != SINGLE or options.weights != "dense" or options.solver not in DEFAULT:
         return False

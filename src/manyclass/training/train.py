@@ -1,4 +1,4 @@
-"""Train a problem to its end: the one door to all solvers.
+"""Train a problem to its end: the solver of each problem, and the one function that runs it.
 
 Given: a problem, options, perhaps a start. Returned: W, the state from which another training may
 continue, history, and the certificate of W.
@@ -7,25 +7,139 @@ continue, history, and the certificate of W.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Protocol
 
 import numpy as np
 
+from manyclass.arrays.choice import solver_on_device
+from manyclass.problem.formulations import FORMULATIONS, LOSSES
 from manyclass.problem.problem import Problem
 from manyclass.problem.solution import Progress, Solution, Start, Status
+from manyclass.solvers.comparison.cutting_plane import CuttingPlane
+from manyclass.solvers.comparison.exponentiated_gradient import ExponentiatedGradient
+from manyclass.solvers.comparison.most_violating import MostViolating
+from manyclass.solvers.logistic.multinomial import MultinomialLogistic
+from manyclass.solvers.one_vs_rest import OneVsRest
+from manyclass.solvers.sequential_dual import SequentialDual
+from manyclass.solvers.weights.storage import dense_bytes
 from manyclass.training.class_chunks import (
     CsrColumns,
     WeightColumns,
     classes_in_chunk,
     solve_in_chunks,
 )
-from manyclass.training.epoch_loop import Interrupted, Solver, solve
+from manyclass.training.epoch_loop import DEFAULT, Hook, Interrupted, Options, Solver, solve
 from manyclass.training.merged_columns import train_merged
-from manyclass.training.options import Hook, Options
 from manyclass.training.precision import continue_in_double, leaves_early, may_continue
-from manyclass.training.solver_choice import make_solver
+from manyclass.utils.machine import available_memory
+
+RELATIVE = ("crammer_singer", "weston_watkins")
+
+
+@dataclass(frozen=True, slots=True)
+class Scope:
+    """What a comparison method can train.
+
+    Attributes
+    ----------
+    solver : callable
+        Makes it, from a problem, a start, a random generator and threads.
+    formulations : tuple of str
+    losses : tuple of str
+    kkt : bool
+        Whether it can stop at a violation; z that are never 0 always violate the conditions.
+    keeps : str
+        Its arrays of n x k numbers.
+    bytes_per_score, bytes_per_entry : int
+        Memory for each of n x k, and for each number of X.
+    """
+
+    solver: Callable[[Problem, Start | None, np.random.Generator, int], Solver]
+    formulations: tuple[str, ...]
+    losses: tuple[str, ...]
+    kkt: bool
+    keeps: str
+    bytes_per_score: int
+    bytes_per_entry: int = 0
+
+
+# z in lists takes 16 bytes an entry, and 20 more while it is written.
+COMPARISON = {
+    "exponentiated_gradient": Scope(
+        ExponentiatedGradient, RELATIVE, ("hinge",), False, "a dual variable", 8 + 3 * 8 + 36
+    ),
+    "cutting_plane": Scope(
+        CuttingPlane,
+        (*RELATIVE, "one_vs_rest"),
+        tuple(LOSSES),
+        False,
+        "at most a dual variable",
+        36,
+    ),
+    "most_violating": Scope(MostViolating, RELATIVE, ("hinge",), True, "a score", 8, 12),
+}
+SOLVERS = (*DEFAULT, *COMPARISON)
+
+
+def check_solver(solver: str, problem: Problem, *, stopping: str, weights: str) -> None:
+    """Refuse a solver that cannot train a problem.
+
+    Parameters
+    ----------
+    solver : str
+        One of ``SOLVERS``.
+    problem : Problem
+    stopping : {"gap", "kkt"}
+    weights : {"auto", "dense", "sparse"}
+
+    Raises
+    ------
+    ValueError
+        If they do not go together; the message names what does.
+    MemoryError
+        If its arrays do not fit into memory.
+    """
+    if solver in DEFAULT:
+        return
+    scope, name = COMPARISON[solver], f"solver='{solver}'"
+    names = [f"'{f}'" for f in scope.formulations]
+    if problem.formulation not in [FORMULATIONS[f] for f in scope.formulations]:
+        raise ValueError(
+            f"{name} trains formulation={', '.join(names[:-1])} or {names[-1]}; for the others "
+            "use solver='sequential_dual'"
+        )
+    if problem.base is not None or problem.factors is not None:
+        raise ValueError(
+            f"{name} trains without costs of mistakes, class_offset and base_scores; leave them "
+            "out, or use solver='sequential_dual'"
+        )
+    if problem.loss not in scope.losses:
+        raise ValueError(
+            f"{name} trains loss='hinge'; for the squared hinge use solver='cutting_plane' or "
+            "solver='sequential_dual'"
+        )
+    if stopping == "kkt" and not scope.kkt:
+        raise ValueError(
+            f"{name} stops at a gap: the conditions of 'kkt' are never near for all its dual "
+            "variables; use stopping='gap'"
+        )
+    if weights == "sparse":
+        raise ValueError(f"{name} holds dense weights; use weights='dense'")
+    _check_memory(name, scope, problem)
+
+
+def _check_memory(name: str, scope: Scope, problem: Problem) -> None:
+    data, free = problem.dataset, available_memory()
+    scores = data.n_examples * data.n_classes * scope.bytes_per_score
+    needed = scores + len(data.values) * scope.bytes_per_entry + 3 * dense_bytes(problem)
+    if needed > free:
+        raise MemoryError(
+            f"{name} keeps {scope.keeps} for each of {data.n_examples} examples and "
+            f"{data.n_classes} classes: {needed / 1e9:.1f} GB, and {free / 1e9:.1f} GB are free; "
+            "use solver='sequential_dual'"
+        )
 
 
 class Backend(Protocol):
@@ -55,8 +169,34 @@ class OneProcess:
     def solver(
         self, problem: Problem, start: Start | None, options: Options, rng: np.random.Generator
     ) -> Solver:
-        """Make the solver of a problem."""
-        return make_solver(problem, start, options, rng)
+        """Make the solver of a problem.
+
+        One-vs-rest holds W dense, and trains in parts where it is to be sparse (class_chunks.py).
+        """
+        given = problem, start, rng, options.n_jobs
+        intercept = options.regularize_intercept
+        if problem.dataset.lies_on_device:
+            return solver_on_device(
+                problem,
+                start,
+                rng,
+                tol=options.tol,
+                regularize_intercept=intercept,
+                keeps_duals=options.keeps_duals,
+            )
+        if problem.loss == "log_loss":
+            return MultinomialLogistic(*given, regularize_intercept=intercept, tol=options.tol)
+        if options.solver in COMPARISON:
+            return COMPARISON[options.solver].solver(*given)
+        ascent_only = options.solver == "sequential_dual"
+        if problem.formulation.is_separable:
+            return OneVsRest(*given, ascent_only=ascent_only)
+        return SequentialDual(
+            *given,
+            storage="tables" if options.weights == "sparse" else None,
+            keeps_duals=options.keeps_duals,
+            ascent_only=ascent_only,
+        )
 
     def part_size(self, problem: Problem, options: Options) -> int:
         """Return how many classes of one-vs-rest are trained together."""
@@ -112,25 +252,25 @@ def train(
     where = backend or OneProcess()
 
     def on_epoch(progress: Progress) -> bool:
-        stops = [hook.epoch(progress) for hook in hooks]
-        return where.stops(any(stops))
+        stops = False
+        for hook in hooks:  # all of them see every epoch
+            if hook.epoch(progress):
+                stops = True
+        return where.stops(stops)
 
     try:
         if options.columns is None or backend is not None or options.in_parts(problem):
             solution = _trained(problem, options, start, on_epoch, where)
         else:
             trained = partial(_trained, backend=where)
-            solution = train_merged(problem, options, options.columns, start, on_epoch, trained)
+            solution = train_merged(problem, options, start, on_epoch, trained, where.solver)
     except Interrupted as interrupt:
-        _end(hooks, interrupt.start)
+        for hook in hooks:
+            hook.end(interrupt.start)
         raise
-    _end(hooks, solution.start)
-    return solution
-
-
-def _end(hooks: Sequence[Hook], start: Start) -> None:
     for hook in hooks:
-        hook.end(start)
+        hook.end(solution.start)
+    return solution
 
 
 def _trained(
@@ -140,14 +280,11 @@ def _trained(
     on_epoch: Callable[[Progress], bool],
     backend: Backend,
 ) -> Solution:
-    rng = np.random.default_rng(options.seed)
-    continues = backend.may_continue(problem, options)
+    """Train in parts, or as a whole and, where float32 stalls, in float64."""
+    continues = problem.dataset.dtype == np.float32 and backend.may_continue(problem, options)
     if continues:  # from z
         options = replace(options, keeps_duals=True)
-
-    def make(problem: Problem, start: Start | None) -> Solver:
-        return backend.solver(problem, start, options, rng)
-
+    make = partial(backend.solver, options=options, rng=np.random.default_rng(options.seed))
     if options.in_parts(problem):
         return solve_in_chunks(
             problem,

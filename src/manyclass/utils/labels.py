@@ -17,8 +17,7 @@ from typing import TYPE_CHECKING, NoReturn
 
 import numpy as np
 
-from manyclass.utils.input_rows import only_column, without_index
-from manyclass.utils.kinds import (
+from manyclass.utils.input_rows import (
     BOOLEAN,
     COLLECTION,
     FLOAT,
@@ -29,6 +28,8 @@ from manyclass.utils.kinds import (
     TIME,
     kind_of_column,
     kinds_of,
+    only_column,
+    without_index,
 )
 from manyclass.utils.types import Array, Label
 

@@ -52,8 +52,8 @@ def lazy_names(
     return get, names
 
 
-# What a room lower down uses of one higher up, by the name of the parameter that asks for it:
-# "module:name" of a callable. Registered by the package.
+# What a package of a lower layer uses of a higher one, by the name of the parameter that asks for
+# it: "module:name" of a callable. Registered by the package.
 ENTRY_POINTS: dict[str, str] = {}
 
 

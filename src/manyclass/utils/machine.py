@@ -1,4 +1,4 @@
-"""Resources of the machine that a process may use: memory, threads, instruction set.
+"""Resources of the machine: memory, threads, instruction set, and the core's classes by type.
 
 Control groups (cgroups) limit the memory of containers and of jobs of Slurm, systemd and
 Kubernetes: version 2 in ``memory.max`` and ``memory.high``, version 1 in
@@ -16,13 +16,16 @@ import threading
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
+from typing import Literal, overload
 
 import joblib
+import numpy as np
 import psutil
 from joblib.parallel import get_active_backend
 from threadpoolctl import threadpool_limits
 
 from manyclass import _core
+from manyclass.utils.types import DType
 
 try:
     import resource
@@ -171,7 +174,10 @@ def left_in_cgroups(proc: Path = PROC) -> Iterator[int]:
         Folder with the files ``cgroup`` and ``mountinfo``.
     """
     for folder, kind in limiting_folders(proc, "\n".join(_lines(proc / "cgroup"))):
-        yield from _left_in(folder, CGROUP_FILES[kind])
+        for name in CGROUP_FILES[kind].limits:
+            text = "".join(_lines(folder / name))
+            if text.isdecimal():  # not "max"
+                yield max(0, int(text[:LONGEST]) - _used(folder, CGROUP_FILES[kind]))
 
 
 @functools.cache
@@ -210,15 +216,13 @@ def _octal(found: re.Match[str]) -> str:
     return chr(int(found[1], 8))
 
 
-def _left_in(folder: Path, files: CgroupFiles) -> Iterator[int]:
-    for name in files.limits:
-        text = "".join(_lines(folder / name))
-        if text.isdecimal():  # not "max"
-            used = 0
-            for line in _lines(folder / "memory.stat"):
-                entry, _, n = line.partition(" ")
-                used += int(n) if entry in files.used and n.isdecimal() else 0
-            yield max(0, int(text[:LONGEST]) - used)
+def _used(folder: Path, files: CgroupFiles) -> int:
+    """Return the bytes that a group's processes hold."""
+    used = 0
+    for line in _lines(folder / "memory.stat"):
+        entry, _, n = line.partition(" ")
+        used += int(n) if entry in files.used and n.isdecimal() else 0
+    return used
 
 
 def _lines(path: Path) -> list[str]:
@@ -226,3 +230,41 @@ def _lines(path: Path) -> list[str]:
         return path.read_text("utf-8", "surrogateescape").splitlines()
     except OSError:
         return []
+
+
+@overload
+def core_class(name: Literal["Problem"], dtype: DType) -> type[_core.Problem64]: ...
+@overload
+def core_class(name: Literal["PairTrainer"], dtype: DType) -> type[_core.PairTrainer64]: ...
+@overload
+def core_class(
+    name: Literal["StochasticTrainer"], dtype: DType
+) -> type[_core.StochasticTrainer64]: ...
+@overload
+def core_class(
+    name: Literal["ComparisonTrainer"], dtype: DType
+) -> type[_core.ComparisonTrainer64]: ...
+@overload
+def core_class(name: Literal["LogisticTrainer"], dtype: DType) -> type[_core.LogisticTrainer64]: ...
+@overload
+def core_class(name: Literal["Duals"], dtype: DType) -> type[_core.Duals64]: ...
+@overload
+def core_class(name: Literal["ShardedWeights"], dtype: DType) -> type[_core.ShardedWeights64]: ...
+@overload
+def core_class(name: Literal["PairTables"], dtype: DType) -> type[_core.PairTables64]: ...
+@overload
+def core_class(name: Literal["SparseWeights"], dtype: DType) -> type[_core.SparseWeights64]: ...
+@overload
+def core_class(name: Literal["Predictor"], dtype: DType) -> type[_core.Predictor64]: ...
+def core_class(name: str, dtype: DType) -> type:
+    """Return the class for float32 or float64; in types, that for float64 stands for both.
+
+    Parameters
+    ----------
+    name : str
+        Without its suffix: ``"Problem"`` stands for ``Problem32`` and ``Problem64``.
+    dtype : dtype
+        float32 or float64.
+    """
+    found: type = getattr(_core, f"{name}{8 * np.dtype(dtype).itemsize}")
+    return found

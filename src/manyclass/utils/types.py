@@ -38,6 +38,7 @@ from manyclass.utils.named_options import (
 )
 
 Array: TypeAlias = NDArray[Any]
+DeviceArray: TypeAlias = Any  # an array of PyTorch, CuPy or another namespace of the standard
 Numbers: TypeAlias = NDArray[np.float64]
 IntArray: TypeAlias = NDArray[np.integer[Any]]
 CsrArray: TypeAlias = "sp.csr_array[Any]"

@@ -22,8 +22,7 @@ from manyclass.problem.formulations import FORMULATIONS
 from manyclass.problem.solution import Status
 from manyclass.solvers.sequential_dual import SequentialDual
 from manyclass.solvers.stopping import RULES
-from manyclass.training.epoch_loop import Interrupted, solve
-from manyclass.training.options import Options
+from manyclass.training.epoch_loop import Interrupted, Options, solve
 from tests.helpers.catalog import five_points, make_problem, random_problem, text_problem, train
 from tests.helpers.ranks import on_ranks
 from tests.helpers.reference import optimal_objective

@@ -15,8 +15,7 @@ from manyclass.problem.base_scores import BaseScores
 from manyclass.problem.problem import core_problem
 from manyclass.problem.solution import Status
 from manyclass.solvers.stopping import RULES
-from manyclass.training.epoch_loop import solve
-from manyclass.training.options import Options
+from manyclass.training.epoch_loop import Options, solve
 from tests.helpers.cases import each
 from tests.helpers.catalog import make_problem, random_problem, text_problem, train
 from tests.helpers.ranks import on_ranks

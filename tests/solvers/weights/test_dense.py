@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from manyclass.solvers.weights.dense import allocate_weights, pack
+from manyclass.solvers.weights.storage import allocate_weights, pack
 
 
 @pytest.mark.parametrize("k", [1, 3, 8, 9, 16])

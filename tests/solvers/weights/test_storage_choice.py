@@ -9,14 +9,14 @@ import numpy as np
 import pytest
 
 from manyclass import MulticlassSVC
-from manyclass.solvers.weights import storage_choice
-from manyclass.solvers.weights.storage_choice import choose_weights
+from manyclass.solvers.weights import storage
+from manyclass.solvers.weights.storage import choose_weights
 from manyclass.utils.machine import available_memory
 from tests.helpers.catalog import GB, problem_of_size
 
 
 def set_memory(monkeypatch, n_bytes):
-    monkeypatch.setattr(storage_choice, "available_memory", lambda *_: n_bytes)
+    monkeypatch.setattr(storage, "available_memory", lambda *_: n_bytes)
 
 
 @pytest.mark.parametrize(
@@ -141,8 +141,8 @@ MulticlassSVC(formulation={name!r}).fit(X, y)
 def test_a_limit_reached_in_training_says_so():
     """The estimate was too low: here, of nothing at all."""
     script = """
-from manyclass.solvers.weights import storage_choice
-storage_choice.CLASSES_PER_ENTRY = 0
+from manyclass.solvers.weights import storage
+storage.CLASSES_PER_ENTRY = 0
 rng = np.random.default_rng(0)
 X = sp.random_array((4000, 200_000), density=1e-3, format="csr", dtype=np.float32, random_state=rng)
 for n_jobs in (1, 2):

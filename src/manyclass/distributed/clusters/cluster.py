@@ -7,10 +7,9 @@ consensus ADMM (admm.py) runs in this process.
 
 from __future__ import annotations
 
-import math
 import time
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
+from contextlib import closing
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -30,10 +29,9 @@ from manyclass.problem.solution import Start
 from manyclass.rows.parts import Arguments, Question
 from manyclass.solvers.logistic.engine import PrimalEngine
 from manyclass.solvers.logistic.newton import LogisticNewton, NewtonLogistic
-from manyclass.solvers.weights.storage_choice import Choice
+from manyclass.solvers.weights.storage import Choice
 from manyclass.training.checkpoints import Checkpoints
-from manyclass.training.epoch_loop import Solver
-from manyclass.training.options import Options
+from manyclass.training.epoch_loop import Options, Solver
 from manyclass.training.train import OneProcess
 from manyclass.utils.types import Array, Settings
 
@@ -171,15 +169,7 @@ class ClusterTraining(Training):
         super().__init__(model)
         self.cluster = cluster
         self.plan: Plan | None = None
-        self.costs = (math.inf, 0.0)  # the least and the largest C_i
-
-    @contextmanager
-    def guarded(self) -> Iterator[None]:
-        """Free the workers in the end, also after an error or Ctrl-C."""
-        try:
-            yield
-        finally:
-            self.cluster.close()
+        self.guard = closing(cluster)  # frees the workers, also after an error or Ctrl-C
 
     def given(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None) -> FitInputs:
         """Load the parts; return the problem of no rows."""
@@ -195,6 +185,7 @@ class ClusterTraining(Training):
                 raise one.error
         self.costs = min(one.least for one in found), max(one.largest for one in found)
         self.plan = plan.following(found)
+        self.backend = ClusterBackend(cluster, self.plan)
         problem = _problem_of(plan, abouts[0]["features"])
         _know_features(model, abouts)
         metadata = {} if sample_weight is None else {"sample_weight": sample_weight}
@@ -213,15 +204,6 @@ class ClusterTraining(Training):
         facts = model._facts(given.problem, given.classes)
         of_all = facts_of_parts(facts, self.cluster.call("facts", self.plan))
         return Checkpoints(model.checkpoint, model.checkpoint_minutes, of_all, seed)
-
-    def backend(self) -> ClusterBackend:
-        """Return that the rows are on the workers."""
-        assert self.plan is not None
-        return ClusterBackend(self.cluster, self.plan)
-
-    def range_of_costs(self, _problem: Problem) -> tuple[float, float]:
-        """Return the least and the largest C_i of all parts."""
-        return self.costs
 
 
 def _checked(known: list[tuple[Settings, Exception | None]]) -> list[Settings]:

@@ -27,7 +27,7 @@ from manyclass.estimators.svc import MulticlassSVC
 from manyclass.estimators.validation import check_size, validated
 from manyclass.problem.problem import Problem
 from manyclass.rows.parts import ALIGNMENT, PartOfRows, zeros_like
-from manyclass.training.problem_fingerprint import facts_of_problem
+from manyclass.training.checkpoint_file import facts_of_problem
 from manyclass.utils.fingerprints import Facts
 from manyclass.utils.machine import effective_n_jobs, one_blas_thread
 from manyclass.utils.types import Array, DType, Rows, Settings

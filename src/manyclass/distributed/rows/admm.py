@@ -59,16 +59,15 @@ from manyclass.problem.solution import (
 )
 from manyclass.rows.parts import Parts
 from manyclass.rows.questions import ConsensusRounds
-from manyclass.solvers.certificates import as_returned, half_square
+from manyclass.solvers.engines import as_returned, half_square
 from manyclass.solvers.stopping import StoppingRule
-from manyclass.solvers.weights.dense import (
+from manyclass.solvers.weights.storage import (
     antisymmetric,
     distance,
     squared_norm,
     subtract_means,
 )
-from manyclass.training.options import Options
-from manyclass.training.solver_choice import DEFAULT
+from manyclass.training.epoch_loop import DEFAULT, Options
 from manyclass.utils.machine import effective_n_jobs
 from manyclass.utils.types import Array
 

@@ -11,7 +11,7 @@ import json
 import math
 import time
 from collections.abc import Iterator
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import Self
 
@@ -36,15 +36,14 @@ from manyclass.distributed.rows.svm_rows import SvmRows
 from manyclass.estimators.exact_fit import FitInputs, Training
 from manyclass.estimators.logistic import MultinomialLogisticRegression
 from manyclass.estimators.svc import MulticlassSVC
-from manyclass.estimators.validation import check_size, validated
+from manyclass.estimators.validation import check_parameters, check_size, validated
 from manyclass.problem.problem import Problem
 from manyclass.problem.solution import Solution, Start
 from manyclass.rows.logistic_sums import LogisticRows
 from manyclass.solvers.logistic.engine import PrimalEngine
 from manyclass.solvers.logistic.newton import NewtonLogistic
-from manyclass.solvers.weights.storage_choice import Choice
-from manyclass.training.epoch_loop import Solver
-from manyclass.training.options import Options
+from manyclass.solvers.weights.storage import Choice
+from manyclass.training.epoch_loop import Options, Solver
 from manyclass.utils.fingerprints import Facts, fingerprint
 from manyclass.utils.types import Array, Rows, Settings
 
@@ -100,19 +99,15 @@ class RowsTraining(Training):
     ) -> None:
         super().__init__(model)
         self.ranks = ranks
-        self.costs = (math.inf, 0.0)  # the least and the largest C_i of all rows
+        self.guard, self.backend = abort_others(ranks), RowsOnRanks(ranks)
         self.verbose = int(model.verbose) if ranks.rank == 0 else 0
-
-    def guarded(self) -> AbstractContextManager[None]:
-        """Abort all ranks if one fails."""
-        return abort_others(self.ranks)
 
     def given(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None) -> FitInputs:
         """Turn the rows of this rank into its part of the problem."""
         ranks, model = self.ranks, self.model
 
         def here() -> tuple[Rows, Array, Array]:
-            self.check_params()
+            _check_params(model)
             rows, targets = validated(model, X, y, least_rows=0)
             return rows, targets, weights_of(rows, sample_weight)
 
@@ -144,20 +139,6 @@ class RowsTraining(Training):
         metadata = {} if sample_weight is None else {"sample_weight": sample_weight}
         return FitInputs(rows, targets, metadata, problem, classes, options, "")
 
-    def check_params(self) -> None:
-        """Check the parameters.
-
-        Raises
-        ------
-        ValueError
-        """
-        super().check_params()
-        if self.model.split is None:
-            raise ValueError(
-                "communicator= needs split='rows': every process passes rows of its own to fit, "
-                "which are trained on together"
-            )
-
     def options(self, problem: Problem) -> tuple[Options, Choice | str]:
         """Choose how the problem is trained: by consensus, where it is no logistic regression."""
         model = self.model
@@ -175,14 +156,6 @@ class RowsTraining(Training):
         where = model.checkpoint, model.checkpoint_minutes
         return RowsCheckpoints(*where, self._facts_of_all(given), seed, self.ranks)
 
-    def backend(self) -> RowsOnRanks:
-        """Return that the rows are on the ranks."""
-        return RowsOnRanks(self.ranks)
-
-    def range_of_costs(self, _problem: Problem) -> tuple[float, float]:
-        """Return the least and the largest C_i of all ranks."""
-        return self.costs
-
     def warn(self, problem: Problem, solution: Solution) -> None:
         """Warn on rank 0."""
         if self.ranks.rank == 0:
@@ -193,7 +166,8 @@ class RowsTraining(Training):
         params: Settings = self.model.get_params()
         for name in ("communicator", "verbose", "random_state", "n_jobs"):
             del params[name]
-        W = self.first_weights()
+        known = self.first_state()
+        W = None if known is None else known.start.weights
         mark = None if W is None else fingerprint(np.ascontiguousarray(W).view(np.uint8))
         begins = {"the weights to begin with": mark}
         check_same(self.ranks, facts_of_rank({}, {**params, **begins}), "parameters")
@@ -219,8 +193,23 @@ def training_on_rows(model: MulticlassSVC | MultinomialLogisticRegression) -> Tr
         ranks = as_communicator(given)
         if ranks.size > 1:
             return RowsTraining(model, ranks)
-    RowsTraining(model, as_communicator(None)).check_params()
+    _check_params(model)
     return Training(model)
+
+
+def _check_params(model: MulticlassSVC | MultinomialLogisticRegression) -> None:
+    """Check the parameters.
+
+    Raises
+    ------
+    ValueError
+    """
+    check_parameters(model)
+    if model.split is None:
+        raise ValueError(
+            "communicator= needs split='rows': every process passes rows of its own to fit, "
+            "which are trained on together"
+        )
 
 
 def _range_of_all(ranks: Communicator, problem: Problem) -> tuple[float, float]:

@@ -17,7 +17,7 @@ from manyclass.problem.solution import Certificate, EpochRecord, scale_of
 from manyclass.rows.questions import ConsensusRounds
 from manyclass.solvers.newton.proximal_newton import ProximalNewton, first_epsilon, is_small
 from manyclass.solvers.stopping import Found, GapRule, StoppingRule
-from manyclass.solvers.weights.dense import antisymmetric, subtract_means
+from manyclass.solvers.weights.storage import antisymmetric, subtract_means
 
 # Newton's method begins once consensus, at the pace of its last SEEN rounds, needs more rounds than
 # Newton's method takes (measured on digits, usps, letter and covtype), the squared hinge's and the

@@ -22,14 +22,13 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from manyclass.problem.dataset import SAMPLE, is_mapped
-from manyclass.problem.problem import Problem
+from manyclass.problem.problem import Problem, zero_objective
 from manyclass.problem.solution import Start, exact_sum
-from manyclass.problem.zero_objective import zero_objective
 from manyclass.rows.proximal_response import ProximalRows
 from manyclass.rows.questions import ConsensusRounds, ProximalResponse
 from manyclass.solvers.sequential_dual import Active, SequentialDual
 from manyclass.solvers.stopping import GapRule
-from manyclass.solvers.weights.dense import squared_norm
+from manyclass.solvers.weights.storage import squared_norm
 from manyclass.utils.types import Array, CsrArray, Settings
 
 GAP_SUMS = ("gap", "loss", "most_loss")

@@ -20,10 +20,9 @@ from manyclass.distributed.communicator import Communicator, Serial
 from manyclass.distributed.consensus import abort_others
 from manyclass.distributed.sharded_weights import ShardedWeights
 from manyclass.distributed.solvers.coo_duals import CooDuals
-from manyclass.problem.problem import Problem
+from manyclass.problem.problem import Problem, zero_objective
 from manyclass.problem.solution import UNIT, EpochRecord, Weights, exact_sum, scale_of
-from manyclass.problem.zero_objective import zero_objective
-from manyclass.solvers.certificates import Findings, Found
+from manyclass.solvers.engines import Findings, Found
 from manyclass.solvers.stopping import StoppingRule
 
 F = TypeVar("F", bound=Callable[..., object])

@@ -16,8 +16,8 @@ from manyclass.distributed.solvers.coo_duals import CooDuals
 from manyclass.distributed.solvers.round_robin import Move, Schedule, balanced_blocks
 from manyclass.problem.dataset import Dataset
 from manyclass.problem.solution import Weights
-from manyclass.solvers.weights.dense import BLOCK_BYTES, allocate_weights
-from manyclass.utils.core_class import core_class
+from manyclass.solvers.weights.storage import BLOCK_BYTES, allocate_weights
+from manyclass.utils.machine import core_class
 from manyclass.utils.types import Array
 
 # Elements of dense W per message; rows of tables at least.

@@ -30,10 +30,10 @@ from manyclass.distributed.solvers.round_robin import BLOCKS_PER_RANK, Schedule,
 from manyclass.problem.base_scores import BaseScores
 from manyclass.problem.problem import Problem, check_squared_norms, core_problem
 from manyclass.problem.solution import Certificate, EpochRecord, Start
-from manyclass.solvers.certificates import NO_COMMON, Returned, returned_square
+from manyclass.solvers.engines import NO_COMMON, Returned, returned_square
 from manyclass.solvers.stopping import StoppingRule
 from manyclass.solvers.weights.tables import dense_from
-from manyclass.utils.core_class import core_class
+from manyclass.utils.machine import core_class
 
 # Shrunk loops of a pair end at this share of the gap that its first loop found, or after so many
 # such loops' worth of scores (with W in tables: of loops over all z > 0). There are none where the

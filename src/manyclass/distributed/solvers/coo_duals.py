@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from manyclass import _core
 from manyclass.problem.solution import Start
-from manyclass.utils.core_class import core_class
+from manyclass.utils.machine import core_class
 from manyclass.utils.types import Array, CsrArray, DType
 
 

@@ -34,7 +34,7 @@ from manyclass.distributed.solvers.class_pairs import ClassPairSolver
 from manyclass.distributed.solvers.coo_duals import CooDuals, concatenate, from_core
 from manyclass.problem.problem import Problem
 from manyclass.problem.solution import UNIT, Certificate, exact_sum
-from manyclass.solvers.certificates import Found, certificate_of
+from manyclass.solvers.engines import Found, certificate_of
 from manyclass.solvers.stopping import StoppingRule
 
 # Whether sum z is at its bound, within rounding (kernels.hpp).

@@ -38,7 +38,7 @@ from manyclass.distributed.solvers.base import (
 from manyclass.distributed.solvers.coo_duals import CooDuals
 from manyclass.problem.problem import Problem, check_squared_norms, problem_arguments, problem_of
 from manyclass.problem.solution import Certificate, EpochRecord, Start, start_of
-from manyclass.solvers.certificates import (
+from manyclass.solvers.engines import (
     Found,
     Returned,
     certificate_of,
@@ -46,8 +46,8 @@ from manyclass.solvers.certificates import (
     returned_square,
 )
 from manyclass.solvers.stopping import StoppingRule
-from manyclass.solvers.weights.dense import class_means
-from manyclass.utils.core_class import core_class
+from manyclass.solvers.weights.storage import class_means
+from manyclass.utils.machine import core_class
 from manyclass.utils.types import Array
 
 # Loops over the shrunk problem, at most.

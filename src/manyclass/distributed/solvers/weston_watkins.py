@@ -41,7 +41,7 @@ from manyclass.distributed.solvers.base import PassTotals, aborts_all_ranks
 from manyclass.distributed.solvers.class_pairs import ClassPairSolver
 from manyclass.distributed.solvers.coo_duals import CooDuals, concatenate, from_core
 from manyclass.problem.solution import Certificate
-from manyclass.solvers.certificates import certificate_of
+from manyclass.solvers.engines import certificate_of
 from manyclass.solvers.stopping import StoppingRule
 
 

@@ -224,6 +224,16 @@ EXACT: Mapping[str, Parameter] = {
             ("--no-merge-columns",),
         ),
     ),
+    "device": Parameter(
+        (str, None),
+        "str",
+        """
+        Where to train: "cuda", "cuda:1" or another device of PyTorch that computes in float64, to
+        which X is copied. None: where X lies, which is the CPU or, for tensors of PyTorch and
+        arrays of CuPy, their device.
+        """,
+        Scope.RUN,
+    ),
     "n_jobs": Parameter(
         (Integral, None),
         "int",

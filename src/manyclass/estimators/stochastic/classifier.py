@@ -20,7 +20,7 @@ from manyclass.estimators.stochastic.fit import StochasticModel
 from manyclass.estimators.stochastic.run import checked_dtype, checked_width, shape_of, two_at_least
 from manyclass.estimators.validation import hold_out, one_of, training_data, validated
 from manyclass.solvers.sgd import STOCHASTIC_LOSSES, StochasticRecord
-from manyclass.solvers.weights.storage_choice import Shape
+from manyclass.solvers.weights.storage import Shape
 from manyclass.utils.scikit_learn import fit_context, suggests_parameters
 from manyclass.utils.suggestions import OF_STOCHASTIC
 from manyclass.utils.types import ClassWeight, Rows, RowsLike, StochasticLossName, WeightsName

@@ -16,7 +16,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.multiclass import unique_labels
 from sklearn.utils.validation import _check_feature_names
 
-from manyclass.estimators.coefficients import FitTask, join_weights
+from manyclass.estimators.coefficients import FitTask
 from manyclass.estimators.linear import LinearClassifier
 from manyclass.estimators.offsets import log_shares, offsets_of
 from manyclass.estimators.stochastic.run import (
@@ -36,7 +36,7 @@ from manyclass.estimators.validation import (
     stream_data,
     validated,
 )
-from manyclass.prediction.scoring import Coefficients, best_classes
+from manyclass.prediction.scoring import Coefficients, best_classes, join_weights
 from manyclass.problem.dataset import MAX_INDEX, Dataset, few_are_shared
 from manyclass.problem.solution import Status
 from manyclass.solvers.sgd import (
@@ -49,7 +49,7 @@ from manyclass.solvers.sgd import (
 )
 from manyclass.solvers.sgd_objective import stochastic_objective
 from manyclass.solvers.sgd_storage import check_weights, choose_sums, new_sums
-from manyclass.solvers.weights.storage_choice import Shape
+from manyclass.solvers.weights.storage import Shape
 from manyclass.utils.input_rows import check_sparse, is_sparse
 from manyclass.utils.machine import effective_n_jobs
 from manyclass.utils.progress import progress

@@ -13,13 +13,12 @@ import numpy as np
 from numpy.typing import ArrayLike, DTypeLike
 from sklearn.base import BaseEstimator
 
-from manyclass.estimators.coefficients import split_weights
 from manyclass.estimators.validation import stream_data, validated
-from manyclass.prediction.scoring import Coefficients
+from manyclass.prediction.scoring import Coefficients, split_weights
 from manyclass.problem.dataset import MAX_INDEX, Dataset
 from manyclass.problem.solution import Weights
 from manyclass.solvers.sgd import Stochastic, StochasticRecord
-from manyclass.solvers.weights.storage_choice import Shape
+from manyclass.solvers.weights.storage import Shape
 from manyclass.utils.input_rows import FLOATS
 from manyclass.utils.types import Array, DType, Rows, Settings
 

@@ -17,8 +17,8 @@ from manyclass.problem.problem import Problem
 from manyclass.problem.solution import Certificate, EpochRecord, Start, Weights, scale_of
 from manyclass.solvers.engines import Engine, of_examples
 from manyclass.solvers.stopping import Findings, StoppingRule
-from manyclass.solvers.weights.dense import allocate_weights
-from manyclass.utils.core_class import core_class
+from manyclass.solvers.weights.storage import allocate_weights
+from manyclass.utils.machine import core_class
 from manyclass.utils.types import Array, CsrArray
 
 

@@ -33,9 +33,8 @@ from manyclass.solvers.comparison.base import (
 )
 from manyclass.solvers.comparison.line_search import Line
 from manyclass.solvers.comparison.simplex_qp import solve_simplex_qp
-from manyclass.solvers.weights.dense import squared_norm
-from manyclass.utils.core_class import core_class
-from manyclass.utils.machine import available_memory
+from manyclass.solvers.weights.storage import squared_norm
+from manyclass.utils.machine import available_memory, core_class
 from manyclass.utils.types import Array, CsrArray
 
 IDLE = 50

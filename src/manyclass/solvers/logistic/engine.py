@@ -28,7 +28,7 @@ from manyclass.problem.solution import Start
 from manyclass.rows.logistic_sums import LogisticRows, as_matrix
 from manyclass.rows.parts import OnePart, Parts
 from manyclass.rows.questions import SmoothLossSums
-from manyclass.solvers.weights.dense import BLOCK_BYTES, allocate_weights, in_batches
+from manyclass.solvers.weights.storage import BLOCK_BYTES, allocate_weights, in_batches
 from manyclass.utils.machine import available_memory
 from manyclass.utils.types import Array, DType
 
@@ -245,7 +245,7 @@ class PrimalEngine:
 
     def load(self, start: Start) -> None:
         """Take over W."""
-        self.matrix(self.W)[:] = start.weights
+        self.matrix(self.W)[...] = start.weights
 
     def gradient(self, W: Array) -> tuple[float, Array]:
         """Return P at some W, and its gradient."""
@@ -365,7 +365,7 @@ class LogisticEngine(PrimalEngine):
         left = np.zeros(self.problem.dataset.n_classes) if keeps_bias else NONE
         self.dual_sums(NO_SHIFT, sums, left)
         kept = self.bias(self.W).copy()
-        self.matrix(self.W)[:] = self.matrix(sums)
+        self.matrix(self.W)[...] = self.matrix(sums)
         if keeps_bias:
             self.bias(self.W)[:] = kept
             self.left = left

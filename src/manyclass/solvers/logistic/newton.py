@@ -66,7 +66,7 @@ class LogisticNewton:
         self.engine = engine
         self.primal, self._gradient = engine.gradient(engine.W)
         if engine.inner(engine.W, engine.W) > 0 and not self.primal <= engine.primal_at_origin():
-            engine.W[:] = 0
+            engine.W[...] = 0
             self.primal, self._gradient = engine.gradient(engine.W)
         self._size = self._size_of(self._gradient)
         self._inverse: Preconditioner | None = None  # until it is needed
@@ -105,7 +105,7 @@ class LogisticNewton:
         noise = 10 * engine.eps * abs(self.primal)
         length = 1.0
         for trial in range(most_trials):
-            W[:] = engine.W + length * direction
+            W[...] = engine.W + length * direction
             engine.centre(W)
             engine.parts.broadcast(W)
             primal, gradient = engine.gradient(W)
@@ -113,7 +113,7 @@ class LogisticNewton:
             if -length * slope <= noise:  # P is all rounding there, the gradient is not
                 falls = primal <= self.primal + noise and self._size_of(gradient) < self._size
             if falls:
-                engine.W[:] = W
+                engine.W[...] = W
                 self.primal, self._gradient = primal, gradient
                 self._size = self._size_of(gradient)
                 return True
@@ -255,8 +255,8 @@ def hessian_product(engine: PrimalEngine) -> Callable[[Array], Array]:
     along, out = engine.new_weights(), engine.new_weights()
 
     def product(V: Array) -> Array:
-        along[:] = V
-        out[:] = V
+        along[...] = V
+        out[...] = V
         if engine.is_free:
             engine.bias(out)[:] = 0
         engine.curvature(along, out)
@@ -271,7 +271,7 @@ def preconditioning(engine: PrimalEngine, inverse: Preconditioner) -> Callable[[
 
     def precondition(R: Array) -> Array:
         scaled = engine.new_weights()
-        engine.matrix(scaled)[:] = inverse(engine.matrix(R))
+        engine.matrix(scaled)[...] = inverse(engine.matrix(R))
         return scaled
 
     return precondition
@@ -288,7 +288,7 @@ def conjugate_gradients(
     """Solve H V = -gradient until the residual's size is at most `goal`, or its norm underflows."""
     V, direction, residual = engine.new_weights(), engine.new_weights(), -gradient
     scaled = precondition(residual)
-    direction[:] = scaled
+    direction[...] = scaled
     before = engine.dot(residual, scaled)
     for n in range(MOST_PRODUCTS):
         if size(residual) <= goal or not before > 0:

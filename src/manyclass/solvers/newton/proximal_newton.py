@@ -27,7 +27,7 @@ from manyclass.rows.parts import Parts
 from manyclass.rows.proximal_response import RESPONSE_TERMS, n_blocks
 from manyclass.rows.questions import ProximalResponse
 from manyclass.solvers.cholesky import inverse_of
-from manyclass.solvers.weights.dense import subtract_means
+from manyclass.solvers.weights.storage import subtract_means
 from manyclass.utils.machine import one_blas_thread
 
 # The Hessian is factorized up to so many numbers of W, or, where classes are independent, of each

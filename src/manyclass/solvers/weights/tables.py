@@ -12,9 +12,8 @@ from numpy.typing import NDArray
 from manyclass import _core
 from manyclass.problem.problem import Problem
 from manyclass.problem.solution import Weights
-from manyclass.solvers.weights.storage_choice import Shape, sparse_bytes
-from manyclass.utils.core_class import core_class
-from manyclass.utils.machine import available_memory
+from manyclass.solvers.weights.storage import Shape, sparse_bytes
+from manyclass.utils.machine import available_memory, core_class
 from manyclass.utils.types import Array, CsrArray, Settings
 
 # Plain rows replace tables with a slot for every FAST classes, or, where the weights may need more

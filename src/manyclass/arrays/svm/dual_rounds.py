@@ -1,6 +1,7 @@
 """Dual visits in rounds: Crammer-Singer and Weston-Watkins (hinge) on a device.
 
-    max D(z) = sum_ic gamma_ic z_ic - 1/2 ||W(z)||^2,   z feasible,   gamma_ic = gamma + b_ic - b_i,y_i
+    max D(z) = sum_ic gamma_ic z_ic - 1/2 ||W(z)||^2,   z feasible,
+    gamma_ic = gamma + b_ic - b_i,y_i
 
 A round takes m rows, scores them from one W by a product, solves the block of each row by itself
 (row_problems.py), and takes of all steps together the length that is best (mathematics: visits in
@@ -24,23 +25,23 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from manyclass.arrays.namespace import DeviceArray, to_numpy
-from manyclass.arrays.row_visits import visits_of
-from manyclass.arrays.rounds import rounds_of
+from manyclass.arrays.namespace import to_numpy
 from manyclass.arrays.rows import ArrayRows
-from manyclass.arrays.svm_certificate import SvmCertificate, feasible
-from manyclass.problem.problem import Problem, check_squared_norms
+from manyclass.arrays.svm.certificate import SvmCertificate, feasible
+from manyclass.arrays.svm.kernel_choice import visits_of
+from manyclass.arrays.svm.rounds import rounds_of
+from manyclass.problem.problem import Problem, check_squared_norms, zero_objective
 from manyclass.problem.solution import Certificate, EpochRecord, Start, Weights, scale_of
-from manyclass.problem.zero_objective import zero_objective
 from manyclass.solvers.stopping import Found, StoppingRule
-from manyclass.utils.types import Array, CsrArray
+from manyclass.utils.types import CsrArray, DeviceArray
 
 # Rows of a round: so many at first, at least and at most, as a share of all; more where the mean
 # theta is above HIGH, fewer where it is below LOW (counted on embeddings: mathematics, section 16).
-SHARE, MOST_SHARE, LEAST_ROWS, ROUNDS_OF_ALL = 0.01, 0.03, 256, 40
+SHARE, MOST_SHARE, LEAST_ROWS, FEWEST_ROWS, ROUNDS_OF_ALL = 0.01, 0.03, 256, 16, 40
 HIGH, MORE, LOW, FEWER = 0.9, 1.1, 0.6, 0.7
 ENOUGH = 0.3  # of the full loop's gap: shrunk loops end there
-MOST_LOOPS = 30  # shrunk loops of an epoch
+MOST_LOOPS, MOST_VISITS = 30, 1.5  # of an epoch: shrunk loops, and their visits of each row
+FAST_UNTIL = 0.05  # relative gap down to which products are in TF32
 AT_BOUND = 1 - 1e-6
 
 
@@ -80,29 +81,29 @@ class DualRounds:
         self.norms = rows.squared_norms()
         host = to_numpy(self.norms)
         check_squared_norms(host)
-        self.visited = np.flatnonzero(host > 0)
+        visited = np.flatnonzero(host > 0)
+        self.visited = self.place.asarray(visited)
         self.zero_objective = zero_objective(problem)
         self.certificate = SvmCertificate(rows, self.norms, self.zero_objective)
         self.gamma = problem.margins()[0]
-        self.constant = self._constant_loss()
+        self.constant = self._constant_loss(np.setdiff1d(np.arange(rows.n), visited))
         shape = problem.dataset.n_features + 1, rows.k
         self.W = self.place.zeros(shape, rows.dtype)
         self.visits = visits_of(rows, self.norms)
         self._tiny = float(np.finfo(problem.dataset.dtype).tiny)
-        n = len(self.visited)
-        self._least = min(LEAST_ROWS, max(1, n // ROUNDS_OF_ALL))
+        self._n = n = len(visited)
+        self._least = min(LEAST_ROWS, max(FEWEST_ROWS, n // ROUNDS_OF_ALL))
         self._m = max(self._least, int(SHARE * n))
         self.rounds = rounds_of(self.round, self.visits, rows)
         self._n_epochs, self._gap, self.dual = 0, math.inf, self.constant
         self.n_loops = 0  # shrunk ones of the last epoch
         self._free: DeviceArray = None  # rows with a free z, after the first full loop
+        self._is_fast = self.place.is_gpu and rows.dtype == self.xp.float32
         if start is not None and start.duals.nnz:
             self._load(start.duals)
 
-    def _constant_loss(self) -> float:
-        """Return the loss of rows without features, which no W changes."""
-        rows = self.rows
-        none = np.setdiff1d(np.arange(rows.n), self.visited)
+    def _constant_loss(self, none: NDArray[np.intp]) -> float:
+        """Return the loss of these rows, which have no features: no W changes it."""
         if not len(none):
             return 0.0
         data = self.problem.dataset
@@ -128,15 +129,18 @@ class DualRounds:
         """What the gap is measured against, by the estimates of the last epoch."""
         return scale_of(self._gap, self.dual + self._gap, self.zero_objective)
 
-    def epoch(self, rule: StoppingRule) -> EpochRecord:
+    def epoch(self, _rule: StoppingRule) -> EpochRecord:
         """Shrunk loops, unless it is the first epoch, then a loop over all rows."""
         is_first = self._free is None or not math.isfinite(self._gap)
-        visits = 0 if is_first else self._shrunk_loops()
-        self._gap = self._full_loop()
+        with self.place.fast_products(self._is_fast):
+            visits = 0 if is_first else self._shrunk_loops()
+            self._gap = self._loop(self.visited)
         self.dual = self._dual()
+        if self._is_fast and self._gap <= FAST_UNTIL * self.scale:
+            self._use_exact_products()
         self._free = self._rows_with_free_duals()
         self._n_epochs += 1
-        data, n_free = self.problem.dataset, len(self._free)
+        data, n_free = self.problem.dataset, self._free.shape[0]
         return EpochRecord(
             epoch=self._n_epochs,
             seconds=time.perf_counter() - self._began,
@@ -150,6 +154,13 @@ class DualRounds:
             n_duals=self._n_duals,
             zero_objective=self.zero_objective,
         )
+
+    def _use_exact_products(self) -> None:
+        """Leave TF32; W, which has its rounding, becomes W(z)."""
+        self._is_fast = False
+        self.rounds = rounds_of(self.round, self.visits, self.rows)
+        of_duals, _ = self.certificate.weights_of(self._feasible)
+        self.W[...] = self.xp.astype(of_duals, self.rows.dtype)
 
     def promising(self, rule: StoppingRule) -> bool:
         """Whether the last loop's estimates say that the rule may be met."""
@@ -177,7 +188,7 @@ class DualRounds:
 
     def finish(self) -> Weights:
         """Return W."""
-        self.rounds = self.visits.Z = None
+        self.visits.Z = None
         return self.weights()
 
     # z
@@ -214,48 +225,33 @@ class DualRounds:
             self._n_duals += int(xp.sum(xp.astype(Z > 0, xp.int64)))
         return total - 0.5 * float(xp.sum(self.W * self.W, dtype=xp.float64))
 
-    def _free_of(self, some: NDArray[np.intp]) -> NDArray[np.intp]:
-        """Return those of some rows that have a z strictly between 0 and its bound."""
-        found, step = [], self.rows.rows_of_block
-        for begin in range(0, len(some), step):
-            i = self.place.asarray(some[begin : begin + step])
-            Z, caps = self.xp.take(self.visits.Z, i, axis=0), self.rows.of(self.rows.costs, i)
-            free = (Z > 0) & (Z < caps[:, None] * AT_BOUND)
-            found.append(to_numpy(self.xp.any(free, axis=1)))
-        return some[np.concatenate(found)]
-
-    def _rows_with_free_duals(self) -> NDArray[np.intp]:
+    def _rows_with_free_duals(self) -> DeviceArray:
         """Return the rows with a z strictly between 0 and its bound."""
-        found = []
+        xp, found = self.xp, []
         for part in self.rows.blocks():
             Z = self.visits.Z[part, :]
-            free = (Z > 0) & (Z < self.rows.costs[part][:, None] * AT_BOUND)
-            found.append(to_numpy(self.xp.any(free, axis=1)))
-        return np.flatnonzero(np.concatenate(found))
+            caps = xp.astype(self.rows.costs[part] * AT_BOUND, Z.dtype)
+            found.append(xp.any((Z > 0) & (caps[:, None] > Z), axis=1))
+        return xp.nonzero(xp.concat(found))[0]
 
     # Loops
 
-    def _full_loop(self) -> float:
-        """Visit all rows in rounds; return the gap, each term just before its visit."""
-        return self._loop(self.visited)
-
     def _shrunk_loops(self) -> int:
         """Visit the rows with a free z until little of the gap is left; return how often."""
-        active, visits, self.n_loops = self._free, 0, 0
-        while len(active) and self.n_loops < MOST_LOOPS:
-            left = self._loop(active)
-            visits, self.n_loops = visits + len(active), self.n_loops + 1
+        n, visits, self.n_loops = self._free.shape[0], 0, 0
+        while n and self.n_loops < MOST_LOOPS and visits < MOST_VISITS * self._n:
+            left = self._loop(self._free)
+            visits, self.n_loops = visits + n, self.n_loops + 1
             if left < ENOUGH * self._gap:
                 break
-            active = self._free_of(active)
         return visits
 
-    def _loop(self, some: NDArray[np.intp]) -> float:
-        """Visit some rows in rounds, in random order."""
-        self.rounds.begin(self.rng.permutation(some))
-        begin = 0
-        while begin < len(some):
-            n = min(self._m, len(some) - begin)
+    def _loop(self, some: DeviceArray) -> float:
+        """Visit some rows in rounds, in random order; return their gap, just before each visit."""
+        n_rows, begin = some.shape[0], 0
+        self.rounds.begin(self.place.shuffled(some, self.rng))
+        while begin < n_rows:
+            n = min(self._m, n_rows - begin)
             thetas = self.rounds.run(begin, n, is_whole=n == self._m)
             begin += n
             for theta in thetas:
@@ -263,7 +259,7 @@ class DualRounds:
         return self.rounds.end()
 
     def round(self, i: DeviceArray) -> tuple[DeviceArray, DeviceArray]:
-        """Visit rows from one W, and take the best length of their steps; return it, and the gap."""
+        """Visit rows from one W; return the length of their steps that is best, and their gap."""
         xp, rows = self.xp, self.rows
         x = rows.features(i, rows.dtype)
         V, slope, gap = self.visits.visit(x @ self.W[:-1, :], self.W, i)
@@ -279,5 +275,5 @@ class DualRounds:
         if theta < LOW:
             self._m = max(self._least, int(self._m * FEWER))
         elif theta > HIGH:
-            most = max(self._least, int(MOST_SHARE * len(self.visited)))
+            most = max(self._least, int(MOST_SHARE * self._n))
             self._m = max(self._least, min(most, int(self._m * MORE) + 1))

@@ -18,9 +18,10 @@ import numpy as np, torch
 torch.set_num_threads(1)
 from manyclass.arrays import namespace
 from manyclass.arrays.dataset import DeviceDataset
-from manyclass.arrays.row_visits import ArrayVisits, visits_of
+from manyclass.arrays.svm.kernel_choice import visits_of
+from manyclass.arrays.svm.row_visits import ArrayVisits
 from manyclass.arrays.rows import ArrayRows
-from manyclass.arrays.triton_visits import TritonVisits
+from manyclass.arrays.svm.triton_kernels import TritonVisits
 from manyclass.problem.base_scores import BaseScores
 from manyclass.problem.formulations import named
 from manyclass.problem.problem import Problem

@@ -15,13 +15,12 @@ from collections.abc import Callable
 
 import numpy as np
 
-from manyclass.arrays.namespace import DeviceArray
 from manyclass.arrays.rows import ArrayRows
 from manyclass.problem.base_scores import EXCLUDED, BaseScores
 from manyclass.problem.solution import UNIT, Certificate
-from manyclass.solvers.certificates import Found, as_returned, certificate_of
-from manyclass.solvers.weights.dense import antisymmetric
-from manyclass.utils.types import Array
+from manyclass.solvers.engines import Found, as_returned, certificate_of
+from manyclass.solvers.weights.storage import antisymmetric
+from manyclass.utils.types import Array, DeviceArray
 
 AT_BOUND = 1 - 1e-6  # z above this share of its bound may not grow
 Duals = Callable[[slice], DeviceArray]  # feasible z of some rows, in float64
@@ -106,9 +105,13 @@ class SvmCertificate:
         labels, costs = rows.labels[part], rows.costs[part]
         x = rows.features(part, xp.float64)
         xi, error = slacks(rows, rows.scores(x, part, W), labels), self._error(part, norm)
-        terms = self._of_largest if problem.formulation.takes_maximum else self._of_sum
-        loss, most, gap, violation = terms(xi, z, costs, error, labels)
-        has_features = self.norms[part] > 0  # without any, best z attain the loss, which is constant
+        if problem.formulation.takes_maximum:
+            loss, most, gap, violation = self._of_largest(xi, z, costs, error)
+        else:
+            loss, most, gap, violation = self._of_sum(xi, z, costs, error, labels)
+        has_features = (
+            self.norms[part] > 0
+        )  # without any, best z attain the loss, which is constant
         gap = rows.place.where(has_features, xp.clip(gap, 0, None), 0.0)
         violation = rows.place.where(has_features, violation, 0.0)
         sums = [float(xp.sum(numbers)) for numbers in (loss, most, gap)]
@@ -134,7 +137,6 @@ class SvmCertificate:
         z: DeviceArray,
         costs: DeviceArray,
         error: DeviceArray,
-        labels: DeviceArray,
     ) -> tuple[DeviceArray, DeviceArray, DeviceArray, DeviceArray]:
         xp = self.rows.xp
         largest = xp.max(xi, axis=1)  # that of the own class is 0
@@ -173,9 +175,7 @@ class SvmCertificate:
             gradient = xi - used / (2 * cost)
         rounding = 8 * UNIT * used * xp.abs(xp.where(z > 0, xi, zero))
         rises = is_target & (used < cost * AT_BOUND) if not loss_of.has_ridge else is_target
-        violation = xp.maximum(
-            xp.where(rises, gradient, zero), xp.where(used > 0, -gradient, zero)
-        )
+        violation = xp.maximum(xp.where(rises, gradient, zero), xp.where(used > 0, -gradient, zero))
         return (
             costs * xp.sum(xp.where(is_target, above, zero), axis=1),
             costs * xp.sum(most, axis=1),

@@ -12,10 +12,9 @@ from collections.abc import Callable, Sequence
 from types import ModuleType
 from typing import Protocol
 
-from manyclass.arrays.namespace import DeviceArray
-from manyclass.arrays.row_visits import RowVisits
 from manyclass.arrays.rows import ArrayRows
-from manyclass.utils.types import IntArray
+from manyclass.arrays.svm.row_visits import RowVisits
+from manyclass.utils.types import DeviceArray
 
 Round = Callable[[DeviceArray], tuple[DeviceArray, DeviceArray]]  # theta and gap of some rows
 LOOK_EVERY = 16  # rounds between two looks at theta, each of which waits for the device
@@ -26,7 +25,7 @@ LEAST_SIZE, MOST_SIZE, SHARE = 64, 512, 16  # a size is at most one of the last 
 class Rounds(Protocol):
     """The rounds of a loop."""
 
-    def begin(self, order: IntArray) -> None:
+    def begin(self, order: DeviceArray) -> None:
         """Begin a loop over rows in this order."""
 
     def run(self, begin: int, n: int, *, is_whole: bool) -> Sequence[float]:
@@ -59,9 +58,9 @@ class EagerRounds(Rounds):
     def __init__(self, step: Round, n_rows: DeviceArray, rows: ArrayRows) -> None:
         self._step, self._n_rows, self._place = step, n_rows, rows.place
 
-    def begin(self, order: IntArray) -> None:
+    def begin(self, order: DeviceArray) -> None:
         """Begin a loop."""
-        self._order = self._place.asarray(order)
+        self._order = order
         self._gaps: list[DeviceArray] = []
         self._before: DeviceArray = None
 
@@ -93,12 +92,11 @@ class CapturedRounds(Rounds):
         self._thetas = rows.place.zeros((LOOK_EVERY,), rows.dtype)
         self._at = rows.place.zeros((1,), rows.xp.int64)
 
-    def begin(self, order: IntArray) -> None:
+    def begin(self, order: DeviceArray) -> None:
         """Begin a loop."""
         n_more = min(int(GROWTH * len(order)) + LEAST_SIZE, max(MOST_SIZE, self._n // SHARE))
         padding = order[:1].repeat(n_more)
-        self._order = self._place.asarray(order)
-        self._order = self._place.xp.concat([self._order, self._place.asarray(padding)])
+        self._order = self._torch.cat([order, padding])
         self._sum.zero_()
         self._at.zero_()
         self._whole: list[bool] = []

@@ -18,9 +18,9 @@ from collections.abc import Callable
 from types import ModuleType
 from typing import Protocol
 
-from manyclass.arrays.namespace import DeviceArray
 from manyclass.arrays.rows import ArrayRows
-from manyclass.arrays.svm_certificate import coefficients, slacks
+from manyclass.arrays.svm.certificate import coefficients, slacks
+from manyclass.utils.types import DeviceArray
 
 STEPS, LOOKS = 4, 6  # Newton steps between two looks at their progress, and looks
 CLOSE = 1e-6  # change of theta, as a share of C, that is none
@@ -58,29 +58,6 @@ class OneVsRest(Protocol):
     rho: DeviceArray
     caps: DeviceArray
     gamma: float
-
-
-Relaxation = Callable[[OneVsRest, slice, DeviceArray], tuple[DeviceArray, DeviceArray]]
-
-
-def relaxation_of(rows: ArrayRows) -> Relaxation | None:
-    """Return the kernel of one-vs-rest where it runs."""
-    if rows.place.is_torch:
-        from manyclass.arrays import triton_visits
-
-        if triton_visits.serves(rows):
-            return triton_visits.relax
-    return None
-
-
-def visits_of(rows: ArrayRows, norms: DeviceArray) -> RowVisits:
-    """Return visits by the kernel of ``triton_visits.py`` where it runs, else by array functions."""
-    if rows.place.is_torch:
-        from manyclass.arrays import triton_visits
-
-        if triton_visits.serves(rows):
-            return triton_visits.TritonVisits(rows, norms)
-    return ArrayVisits(rows, norms)
 
 
 class ArrayVisits(RowVisits):

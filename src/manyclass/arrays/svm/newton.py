@@ -2,7 +2,7 @@
 
     min_W  P(W) = 1/2 ||W||^2 + sum_i C_i sum_c max(0, xi_ic)^2
 
-P is smooth: the steps are those of logistic regression (solvers/logistic/newton.py). With z the best
+P is smooth: the steps are those of logistic regression (solvers/logistic/newton.py). With the best
 dual variables at W, z_ic = 2 C_i max(0, xi_ic), all terms of P - D but 1/2 ||W - W(z)||^2 vanish,
 and W - W(z) is the gradient of P.
 """
@@ -12,11 +12,12 @@ from __future__ import annotations
 import time
 
 from manyclass.arrays.engine import ArrayEngine
-from manyclass.arrays.namespace import DeviceArray, to_numpy
-from manyclass.arrays.svm_certificate import SvmCertificate, slacks
+from manyclass.arrays.namespace import to_numpy
+from manyclass.arrays.svm.certificate import SvmCertificate, slacks
 from manyclass.problem.problem import Problem, check_squared_norms
 from manyclass.problem.solution import Certificate, Start
 from manyclass.solvers.logistic.newton import NewtonLogistic
+from manyclass.utils.types import DeviceArray
 
 
 class NewtonSvm(NewtonLogistic):

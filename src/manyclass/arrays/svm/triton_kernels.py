@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import os
 
-from manyclass.arrays.namespace import DeviceArray
 from manyclass.arrays.rows import ArrayRows
-from manyclass.arrays.row_visits import RELAXATION, OneVsRest, RowVisits
+from manyclass.arrays.svm.row_visits import RELAXATION, OneVsRest, RowVisits
+from manyclass.utils.types import DeviceArray
 
 try:
     import torch
@@ -116,7 +116,6 @@ if triton is not None:
         z = tl.load(Z + i * k + c, mask=other, other=0.0)
         v = tl.load(V + m * k + c, mask=other, other=0.0)
         tl.store(Z + i * k + c, tl.maximum(z - tl.load(theta) * v, 0.0), mask=other)
-
 
     @triton.jit
     def _relax(

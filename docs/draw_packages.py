@@ -1,9 +1,9 @@
-"""Draw the rooms of the package, from the imports of its modules: docs/figures/rooms.svg.
+"""Draw the packages of manyclass, from the imports of its modules: docs/figures/packages.svg.
 
-    python docs/draw_rooms.py
+    python docs/draw_packages.py
 
-A room is drawn below every room that imports it. An arrow means "imports"; arrows that follow from
-others are left out (transitive reduction). Runs at every build of the documentation.
+A package is drawn below every package that imports it. An arrow means "imports"; arrows that follow
+from others are left out (transitive reduction). Runs at every build of the documentation.
 """
 
 from __future__ import annotations
@@ -14,13 +14,13 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
 PACKAGE = ROOT / "src" / "manyclass"
-FIGURE = Path(__file__).with_name("figures") / "rooms.svg"
+FIGURE = Path(__file__).with_name("figures") / "packages.svg"
 OUTSIDE = ("__init__", "__main__", "version")
 WIDTH, ROW, BOX, HEIGHT = 780, 84, 176, 46  # pixels
 
 
 def imports(path: Path) -> set[str]:
-    """Return the rooms that a module imports."""
+    """Return the packages that a module imports."""
     found = set()
     for node in ast.walk(ast.parse(path.read_text())):
         if isinstance(node, ast.ImportFrom) and (
@@ -38,7 +38,7 @@ def imports(path: Path) -> set[str]:
 
 
 def graph() -> tuple[dict[str, set[str]], dict[str, int]]:
-    """Return which rooms each room imports, and how many modules it has."""
+    """Return which packages each package imports, and how many modules it has."""
     edges: dict[str, set[str]] = {}
     sizes: dict[str, int] = {}
     for place in sorted(PACKAGE.iterdir()):
@@ -59,52 +59,57 @@ def graph() -> tuple[dict[str, set[str]], dict[str, int]]:
 
 
 def reachable(edges: dict[str, set[str]], start: str) -> set[str]:
-    """Return the rooms that imports lead to, directly or not."""
+    """Return the packages that imports lead to, directly or not."""
     found: set[str] = set()
     todo = list(edges[start])
     while todo:
-        room = todo.pop()
-        if room not in found:
-            found.add(room)
-            todo += edges[room]
+        package = todo.pop()
+        if package not in found:
+            found.add(package)
+            todo += edges[package]
     return found
 
 
 def reduced(edges: dict[str, set[str]]) -> dict[str, set[str]]:
     """Leave out the imports that follow from others."""
-    far = {room: reachable(edges, room) for room in edges}
+    far = {package: reachable(edges, package) for package in edges}
     return {
-        room: {
+        package: {
             to
             for to in some
             if not any(to in far[other] for other in some - {to})
         }
-        for room, some in edges.items()
+        for package, some in edges.items()
     }
 
 
 def layers(edges: dict[str, set[str]]) -> dict[str, int]:
-    """Return the depth of each room: the longest way down to it."""
+    """Return the depth of each package: the longest way down to it."""
     above = defaultdict(set)
-    for room, some in edges.items():
+    for package, some in edges.items():
         for to in some:
-            above[to].add(room)
+            above[to].add(package)
 
-    def depth(room: str) -> int:
-        return max((depth(other) + 1 for other in above[room]), default=0)
+    def depth(package: str) -> int:
+        return max(
+            (depth(other) + 1 for other in above[package]), default=0
+        )
 
-    return {room: depth(room) for room in edges}
+    return {package: depth(package) for package in edges}
 
 
 def places(edges: dict[str, set[str]]) -> dict[str, tuple[float, float]]:
-    """Return the centre of each room's box."""
+    """Return the centre of each package's box."""
     rows = defaultdict(list)
-    for room, depth in layers(edges).items():
-        rows[depth].append(room)
+    for package, depth in layers(edges).items():
+        rows[depth].append(package)
     return {
-        room: (WIDTH * (i + 1) / (len(rooms) + 1), ROW * (depth + 0.5))
-        for depth, rooms in rows.items()
-        for i, room in enumerate(sorted(rooms))
+        package: (
+            WIDTH * (i + 1) / (len(packages) + 1),
+            ROW * (depth + 0.5),
+        )
+        for depth, packages in rows.items()
+        for i, package in enumerate(sorted(packages))
     }
 
 
@@ -113,8 +118,8 @@ def svg() -> str:
     edges, sizes = graph()
     at = places(edges)
     lines, boxes = [], []
-    for room, some in reduced(edges).items():
-        x, y = at[room]
+    for package, some in reduced(edges).items():
+        x, y = at[package]
         for to in sorted(some):
             u, v = at[to]
             lines.append(
@@ -122,16 +127,18 @@ def svg() -> str:
                 f'{v - ROW * 0.6:.0f} {u:.0f} {v - HEIGHT / 2 - 5:.0f}" marker-end="url(#tip)"/>'
             )
         counted = (
-            "1 module" if sizes[room] == 1 else f"{sizes[room]} modules"
+            "1 module"
+            if sizes[package] == 1
+            else f"{sizes[package]} modules"
         )
         boxes.append(
             f'<rect x="{x - BOX / 2:.0f}" y="{y - HEIGHT / 2:.0f}" width="{BOX}" '
-            f'height="{HEIGHT}" rx="6"/><text x="{x:.0f}" y="{y + 1:.0f}">{room}</text>'
+            f'height="{HEIGHT}" rx="6"/><text x="{x:.0f}" y="{y + 1:.0f}">{package}</text>'
             f'<text class="n" x="{x:.0f}" y="{y + 18:.0f}">{counted}</text>'
         )
     height = ROW * (max(layers(edges).values()) + 1)
     return f"""<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {height}" role="img">
-<title>Rooms of manyclass; an arrow means imports</title>
+<title>Packages of manyclass; an arrow means imports</title>
 <style>rect {{fill: #eef3fb; stroke: #33557f}} path {{fill: none; stroke: #7a8aa0}}
 text {{font: 19px sans-serif; text-anchor: middle; fill: #111}} .n {{font-size: 12px; fill: #555}}
 </style><rect width="{WIDTH}" height="{height}" style="fill: #fff; stroke: none"/>

@@ -24,15 +24,15 @@ from types import ModuleType
 import numpy as np
 import scipy.sparse as sp
 
-from manyclass.arrays.namespace import DeviceArray, to_numpy
-from manyclass.arrays.row_visits import RELAXATION, relaxation_of
+from manyclass.arrays.namespace import to_numpy
 from manyclass.arrays.rows import ArrayRows
-from manyclass.arrays.svm_certificate import SvmCertificate, feasible
-from manyclass.problem.problem import Problem, check_squared_norms
+from manyclass.arrays.svm.certificate import SvmCertificate, feasible
+from manyclass.arrays.svm.kernel_choice import relaxation_of
+from manyclass.arrays.svm.row_visits import RELAXATION
+from manyclass.problem.problem import Problem, check_squared_norms, zero_objective
 from manyclass.problem.solution import Certificate, EpochRecord, Start, Weights, scale_of
-from manyclass.problem.zero_objective import zero_objective
 from manyclass.solvers.stopping import Found, StoppingRule
-from manyclass.utils.types import CsrArray
+from manyclass.utils.types import CsrArray, DeviceArray
 
 FIRST_RHO = 0.3  # times the root of C
 LESS = 0.1  # of rho, for rows whose z are all at a bound
@@ -98,7 +98,7 @@ class OneVsRestAdmm:
     def _gap(self) -> float:
         return max(0.0, self._best_primal - self.dual)  # infinite at first
 
-    def epoch(self, rule: StoppingRule) -> EpochRecord:
+    def epoch(self, _rule: StoppingRule) -> EpochRecord:
         """Make one round."""
         self._n_epochs += 1
         if self._is_fast and self._gap <= FAST_UNTIL * self.scale:
@@ -265,7 +265,9 @@ class OneVsRestAdmm:
             S = self._scores_of(part, v, z)
             free = (z > AT_BOUND * cap[:, None]) & (z < (1 - AT_BOUND) * cap[:, None])
             has_free = self.xp.any(free, axis=1)
-            self.rho[part] = self.xp.where(has_free, self._rho + 0 * cap, LESS * self._rho + 0 * cap)
+            self.rho[part] = self.xp.where(
+                has_free, self._rho + 0 * cap, LESS * self._rho + 0 * cap
+            )
             change = z / self.rho[part][:, None]
             self.v[part, :] = S + self.xp.where(self._signs(part), -change, change)
         self._factorize()
