@@ -85,7 +85,7 @@ def check_on_device(problem: Problem, *, stopping: str, solver: str, weights: st
     elif problem.factors is not None:
         refused = "cost_scaling must be 'margin'"
     elif problem.base is not None and not isinstance(problem.base, BaseScores):
-        refused = "costs may be an array or a dict, not a Taxonomy"
+        refused = "a Taxonomy may have 4,096 classes at most"
     if refused:
         raise ValueError(
             f"X lies on the device {device}, and there {refused}; copy X to the CPU to train "

@@ -8,6 +8,7 @@ import numpy as np
 
 from manyclass.arrays.dataset import TYPES, finite_and_largest, training_type
 from manyclass.arrays.namespace import (
+    Place,
     dtype_name,
     is_array,
     is_on_device,
@@ -15,12 +16,20 @@ from manyclass.arrays.namespace import (
     namespace_of,
     to_numpy,
 )
-from manyclass.utils.types import DeviceArray
+from manyclass.utils.types import Array, DeviceArray, Rows
 
 
 def on_host(values: object) -> object:
     """Return an array of another namespace as an ndarray, anything else as it is."""
     return to_numpy(values) if is_array(values) else values
+
+
+def rows_of(X: Rows, rows: Array) -> Rows:
+    """Return some rows of X by their numbers, where X lies."""
+    if isinstance(X, np.ndarray) or not is_on_device(X):
+        return X[rows]
+    found: Rows = Place(X).rows_of(X, rows)
+    return found
 
 
 def moved(X: object, device: str | None) -> object:

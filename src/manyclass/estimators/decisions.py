@@ -71,7 +71,7 @@ def decided(
         label = label_of_rejected(reject_label, model.classes_)
     best, confidence = np.empty(rows.shape[0], np.int64), np.empty(rows.shape[0])
     for part in parts(rows.shape[0], len(model.classes_)):
-        best[part], confidence[part] = _decide(model, rows[part], table)
+        best[part], confidence[part] = _decide(model, rows[part, :], table)
     chosen = np.asarray(model.classes_[best])
     if reject is None:
         return chosen

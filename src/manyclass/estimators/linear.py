@@ -378,7 +378,7 @@ class LinearClassifier(ClassifierMixin):
 
     def _check_rows(self, X: RowsLike) -> Rows:
         check_is_fitted(self)
-        if is_on_device(X):
+        if not isinstance(X, np.ndarray) and is_on_device(X):
             return rows_on_device(self, X, reset=False, finite=False)
         check_sparse(X, indices=False)  # the core looks at them
         given, types = rows_as_given(X)
@@ -405,7 +405,7 @@ class LinearClassifier(ClassifierMixin):
         return tags
 
     def _scores(self, rows: Rows) -> Array:
-        if is_on_device(rows):
+        if not isinstance(rows, np.ndarray) and is_on_device(rows):
             return scores_on_device(rows, self._dense(), self.intercept_)
         n_jobs = effective_n_jobs(self.n_jobs)
         return scores_of(rows, self._coefficients, self.intercept_, n_jobs, self._check_finite)
@@ -417,7 +417,7 @@ class LinearClassifier(ClassifierMixin):
 
     def _labels(self, rows: Rows, top: int) -> NDArray[np.int64]:
         """Positions in ``classes_`` of the best classes of every row, shape (n, top)."""
-        if is_on_device(rows):
+        if not isinstance(rows, np.ndarray) and is_on_device(rows):
             return best_on_device(rows, self._dense(), self.intercept_, top)
         n_jobs = effective_n_jobs(self.n_jobs)
         coef = self._coefficients

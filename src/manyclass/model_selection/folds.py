@@ -17,6 +17,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.metrics import log_loss
 from sklearn.model_selection import BaseCrossValidator
 
+from manyclass.arrays.input_arrays import rows_of
 from manyclass.estimators.exact_fit import Training
 from manyclass.estimators.logistic import MultinomialLogisticRegression
 from manyclass.estimators.svc import MulticlassSVC
@@ -138,7 +139,7 @@ class Folds:
         """Return the training rows of a fold."""
         rows = self.splits[number][0]
         weights = None if self.sample_weight is None else self.sample_weight[rows]
-        return TrainingRows(self.X[rows], self.y[rows], weights, self.classes)
+        return TrainingRows(rows_of(self.X, rows), self.y[rows], weights, self.classes)
 
     def missing(self) -> dict[int, Array]:
         """Return the classes that training rows of folds lack, by the numbers of these folds."""
@@ -177,7 +178,7 @@ class Folds:
         }
         scorer = with_labels(self.scorer, self.classes)
         try:
-            score = float(scorer(model, self.X[rows], self.y[rows], **metadata))
+            score = float(scorer(model, rows_of(self.X, rows), self.y[rows], **metadata))
         except (ValueError, AttributeError, TypeError) as error:
             raise ValueError(f"fold {number + 1}: scoring failed: {error}") from error
         if not np.isfinite(score):

@@ -276,7 +276,7 @@ def _fingerprint_of_rows(data: Dataset) -> str:
     """Fingerprint of X as CSR without zeros, whether it is held so or dense."""
     if not data.is_dense:
         return fingerprint(data.indptr, data.indices, data.values)
-    X = data.values.reshape(data.n_examples, data.n_features)
+    X = data.matrix()
     parts = [slice(begin, begin + ROWS_AT_A_TIME) for begin in range(0, len(X), ROWS_AT_A_TIME)]
     counts = np.concatenate([np.count_nonzero(X[part], axis=1) for part in parts])
     total = crc32(np.concatenate([[0], np.cumsum(counts)]).astype(np.int64))

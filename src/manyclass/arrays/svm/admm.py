@@ -38,7 +38,9 @@ FIRST_RHO = 0.3  # times the root of C
 LESS = 0.1  # of rho, for rows whose z are all at a bound
 FIRST_BALANCE, BALANCE_EVERY = 8, 10  # rounds
 MOST_CHANGE = 5.0  # of rho at once
-FAST_UNTIL = 0.02  # relative gap down to which products are in TF32: W is a difference of sums
+# Products are in TF32 down to this relative gap, or until rounds between two balances leave more
+# than this part of it: W is a difference of sums, and at some gap TF32 stalls.
+FAST_UNTIL, STALLED = 0.008, 0.7
 AT_BOUND = 1e-5  # share of the bound within which z is at it
 
 
@@ -81,6 +83,7 @@ class OneVsRestAdmm:
         self.dual = -math.inf
         self._n_epochs = 0
         self._kernel = relaxation_of(rows)
+        self._gap_before = math.inf  # at the last balance
         self._is_fast = self.place.is_gpu and rows.dtype == self.xp.float32
         if start is not None and start.duals.nnz:
             self._load(start)
@@ -107,6 +110,10 @@ class OneVsRestAdmm:
         is_due = is_due and (self._n_epochs - FIRST_BALANCE) % BALANCE_EVERY == 0
         with self.place.fast_products(self._is_fast):
             self._round(is_due)
+        if is_due and self._is_fast:
+            if self._gap > STALLED * self._gap_before:
+                self._use_exact_products()
+            self._gap_before = self._gap
         data = self.problem.dataset
         return EpochRecord(
             epoch=self._n_epochs,
