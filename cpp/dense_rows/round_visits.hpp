@@ -1,19 +1,13 @@
 #pragma once
-// Visits in rounds: batches of rows side by side from one W, for several threads.
+// Visits of a batch of dense rows in a round (threads/rounds.hpp), apart from the others: its rows in
+// order, exactly (dense_rows/batched_visits.hpp), or each from the W of the round.
 //
-//   for each batch of the round, apart from the others:
-//     its rows in order, exactly (dense_rows/batched_visits.hpp), or each from the W of the round
-//                                                                             -> Delta_i
-//   D(z + theta Delta) = D(z) + theta L - theta^2 (1/2 ||Delta W||^2 + R),  0 <= theta <= 1
-//   theta* = min(1, L / (||Delta W||^2 + 2 R))
-//   z += theta Delta,  W += theta Delta W
+//   D(z + theta Delta) = D(z) + theta L - theta^2 (1/2 ||Delta W||^2 + R)
 //
 // with L = sum_i Delta_i . xi_i(W) (squared hinge: less sum_ic z_ic Delta_ic / (2 C_i)) and
-// R = sum_ic Delta_ic^2 / (4 C_i) (squared hinge), else 0. z + theta Delta is feasible, as the sets
-// are convex, and D never falls. Given: W, which stays meanwhile, and z. Returned: z + Delta,
-// the old z, L, R and the steps of each batch; add_round then changes W.
-// Source: Keerthi et al. 2008, algorithm 3.1, for a batch. Jaggi et al. 2014 (Communication-efficient
-// distributed dual coordinate ascent) merge local steps by their mean in place of a line search.
+// R = sum_ic Delta_ic^2 / (4 C_i) (squared hinge), else 0. Given: W, which stays meanwhile, and z.
+// Returned: z + Delta, the old z, L, R and the steps of each batch; add_round then changes W.
+// Source: Keerthi et al. 2008, algorithm 3.1, for a batch.
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
@@ -186,23 +180,23 @@ double add_class(std::span<const RowBatch<T>> batches, T* weights, std::int64_t 
   return static_cast<double>(lane_total<T, kVectorBytes>(&squares));
 }
 
-// The same for classes [first, last) and all features.
+// The same for a tile of W.
 template <class T>
-double add_round(std::span<const RowBatch<T>> batches, const ClassMajorView<T>& w,
-                 std::int64_t first, std::int64_t last, double factor, bool centred) {
+double add_round(std::span<const RowBatch<T>> batches, const ClassMajorView<T>& w, const Tile& tile,
+                 double factor, bool centred) {
   constexpr auto kL = kLanes<T>;
   const T by = static_cast<T>(factor);
   double squares = 0;
-  for (auto c = static_cast<std::int32_t>(first); c < last; ++c) {
+  for (auto c = static_cast<std::int32_t>(tile.first_class); c < tile.last_class; ++c) {
     const auto has_steps = [&](const RowBatch<T>& batch) {
       return batch.class_begins[c] < batch.class_begins[c + 1];
     };
     if (!centred && std::none_of(batches.begin(), batches.end(), has_steps)) continue;
-    std::int64_t j = 0;
-    for (; j + 8 * kL <= w.stride; j += 8 * kL) {
+    std::int64_t j = tile.first_column;
+    for (; j + 8 * kL <= tile.last_column; j += 8 * kL) {
       squares += add_class<8>(batches, w.of(c), w.stride, c, j, by, centred);
     }
-    for (; j < w.stride; j += kL) {
+    for (; j < tile.last_column; j += kL) {
       squares += add_class<1>(batches, w.of(c), w.stride, c, j, by, centred);
     }
   }
