@@ -7,7 +7,7 @@ import os
 import numpy as np
 import pytest
 
-from manyclass import MulticlassSVC
+from manyclass import MulticlassSVC, MultinomialLogisticRegression
 from manyclass.problem import objective
 from manyclass.solvers.sequential_dual import SequentialDual
 from manyclass.solvers.stopping import GapRule
@@ -89,7 +89,25 @@ def test_costs_and_offsets(settings):
     assert one.dual_objective <= four.primal_objective
 
 
-def test_results_repeat_whatever_the_cores():
+def fit_logistic(X, y, n_jobs, **settings):
+    settings = {"tol": 1e-4, "random_state": 0, **settings}
+    return MultinomialLogisticRegression(n_jobs=n_jobs, **settings).fit(X, y)
+
+
+@pytest.mark.parametrize("regularize_intercept", [True, False])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("C", [0.01, 10.0])
+def test_the_optimum_of_logistic_regression(dtype, C, regularize_intercept):
+    X, y = rows(dtype)
+    settings = {"C": C, "regularize_intercept": regularize_intercept}
+    one, four = (fit_logistic(X, y, n, **settings).certificate_ for n in (1, 4))
+    assert four.relative_gap <= 1e-4
+    assert four.dual_objective <= one.primal_objective
+    assert one.dual_objective <= four.primal_objective
+
+
+@pytest.mark.parametrize("fit", [fit, fit_logistic])
+def test_results_repeat_whatever_the_cores(fit):
     X, y = rows()
     first = fit(X, y, 4)
     again = fit(X, y, 4)
@@ -105,7 +123,8 @@ def test_results_repeat_whatever_the_cores():
 
 
 @pytest.mark.filterwarnings("ignore:training stopped after")
-def test_rounds_are_for_four_threads():
+@pytest.mark.parametrize("fit", [fit, fit_logistic])
+def test_rounds_are_for_four_threads(fit):
     """Two threads do what one does, bit for bit; four visit rows side by side."""
     X, y = rows()
     one, two, four = (fit(X, y, n, max_iter=2, tol=1e-9) for n in (1, 2, 4))
