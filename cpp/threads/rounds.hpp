@@ -34,8 +34,10 @@ inline constexpr std::int64_t most_in_round(std::int64_t n_rows) { return n_rows
 // Batches of a round: as many as all threads take together, or fewer than there are threads.
 class RoundSize {
  public:
-  RoundSize(int n_threads, std::size_t most)
+  // At most `most`; below `least` there are no rounds.
+  RoundSize(int n_threads, std::size_t most, std::size_t least)
       : n_threads_(n_threads),
+        least_(least),
         most_(static_cast<double>(most)),
         size_(std::min(static_cast<double>(n_threads), most_)) {}
 
@@ -48,10 +50,10 @@ class RoundSize {
     if (theta > kAgree) size_ = std::min(most_, kMore * size_);
     if (theta < kDisagree) size_ = std::max(1.0, kFewer * size_);
   }
-  // Whether the next loop is made in rounds; a size of one batch grows again.
+  // Whether the next loop is made in rounds; a size that is too small grows again.
   bool allows_rounds() {
-    if (n_threads_ < kLeastRoundThreads || most_ < 2) return false;
-    if (value() > 1) return true;
+    if (n_threads_ < kLeastRoundThreads || most_ < static_cast<double>(least_)) return false;
+    if (value() >= least_) return true;
     size_ = std::min(most_, kMore * size_);
     return false;
   }
@@ -59,7 +61,7 @@ class RoundSize {
  private:
   static constexpr double kAgree = 0.9, kDisagree = 0.6, kMore = 1.1, kFewer = 0.7;
 
-  std::size_t n_threads_;
+  std::size_t n_threads_, least_;
   double most_, size_;
 };
 
@@ -164,9 +166,9 @@ class Rounds {
 // When loops of one kind are made in rounds, of which size, and by how many threads.
 class RoundPlan {
  public:
-  // `most`: batches of a round.
-  RoundPlan(int n_threads, int capacity, std::size_t most)
-      : size_(n_threads, most), threads_(threads_with_cores(capacity)) {}
+  // `most`, `least`: batches of a round.
+  RoundPlan(int n_threads, int capacity, std::size_t most, std::size_t least = 2)
+      : size_(n_threads, most, least), threads_(threads_with_cores(capacity)) {}
 
   bool allows_rounds() { return size_.allows_rounds(); }
   // A loop over some rows in batches.
