@@ -38,8 +38,11 @@ class BatchTeam {
         n_classes_(n_classes),
         stride_(stride),
         most_batches_(std::min<std::size_t>(
-            kShrunkBatches * n_threads, batches_in_round(examples.x.n_rows, stride * n_classes))),
-        all_(n_threads, team_.capacity(), std::min<std::size_t>(n_threads, most_batches_)),
+            kShrunkBatches * n_threads,
+            batches_in_round(examples.x.n_rows, stride * n_classes) * (kBatchRows / kSingleRows))),
+        all_(n_threads, team_.capacity(),
+             std::min<std::size_t>(n_threads,
+                                   batches_in_round(examples.x.n_rows, stride * n_classes))),
         some_(n_threads, team_.capacity(), most_batches_) {}
 
   // Visit the examples `order` in batches, over all classes.

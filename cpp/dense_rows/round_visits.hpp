@@ -1,6 +1,6 @@
 #pragma once
 // Visits of a batch of dense rows in a round (threads/rounds.hpp), apart from the others: its rows in
-// order, exactly (dense_rows/batched_visits.hpp), or each from the W of the round.
+// order, exactly (dense_rows/batched_visits.hpp), or each from the W of the round but for intercepts.
 //
 //   D(z + theta Delta) = D(z) + theta L - theta^2 (1/2 ||Delta W||^2 + R)
 //
@@ -66,6 +66,8 @@ class TakesNotes {
       *notes_.slope -= s.delta * sum;
     }
   }
+  // Corrections that visits after each other share.
+  void sees(T* shift) { shift_ = shift; }
   void pass_over(std::int64_t b) {
     notes_.moved[b] = false;
     notes_.old_ends[b] = begin_of(b);
@@ -89,13 +91,21 @@ SweepResult visit_apart(const Examples<T>& examples, const ClassMajorView<T>& w,
   return visit_noting(examples, w, batch, z, scratch, min_gap, active, TakesNotes<T>(notes));
 }
 
-// Visits of single examples that leave W alone: steps go to the batch.
+// Visits of single examples that leave W alone: steps go to the batch. All rows share the intercepts,
+// which would keep rounds short; so visits see the batch's steps in them.
 template <class T>
 class ApartVisitor : public SingleVisitor<T> {
  public:
   ApartVisitor(const Examples<T>& examples, const ClassMajorView<T>& w, const RowBatch<T>& batch,
                const RoundNotes<T>& notes, Scratch<T> scratch)
-      : SingleVisitor<T>(examples, w, scratch, batch.rows), batch_(batch), note_(notes) {}
+      : SingleVisitor<T>(examples, w, scratch, batch.rows),
+        batch_(batch),
+        note_(notes),
+        shift_(notes.shifts),
+        square_(static_cast<double>(examples.x.bias) * static_cast<double>(examples.x.bias)) {
+    std::fill_n(shift_, this->n_classes_, T{0});
+    note_.sees(shift_);
+  }
 
   void begin(std::int64_t b) {
     b_ = b;
@@ -105,32 +115,45 @@ class ApartVisitor : public SingleVisitor<T> {
     note_.pass_over(b);
   }
 
+  BlockSummary score_support(std::int64_t i, std::span<const DualEntry<T>> z) {
+    const std::size_t size = this->score_labels(i, z);
+    const auto& [labels, scores] = std::pair(this->scratch_.labels, this->scratch_.scores);
+    for (std::size_t m = 0; m < size; ++m) scores[m] += shift_[labels[m]];
+    return this->summarize_support(i, z, 0);
+  }
+
   double move(std::int64_t i, const BlockSummary& found, DualLists<T>& z) {
     const std::span<const Coordinate> block = this->solve(i, found);
     note_.moves(b_, std::as_const(z).row(i), [&] { return this->slope_of(i, block); });
     this->keep(block, i, z);
-    std::size_t end = begin_of(b_);
     const BlockStep solved = this->step(i, block);
-    for (const Step& s : solved.step) {
-      if (s.label == this->n_classes_) {
-        batch_.means[b_] = s.delta;
-      } else {
-        batch_.steps[end++] = s;
-      }
-    }
-    batch_.ends[b_] = end;
+    note_.moved(b_, solved.step, this->n_classes_);
+    for (const Step& s : solved.step) take(s);
     return solved.gain;
   }
 
  private:
   std::size_t begin_of(std::int64_t b) const { return b == 0 ? 0 : batch_.ends[b - 1]; }
 
+  void take(const Step& step) {
+    const T shift = static_cast<T>(square_ * step.delta);
+    if (step.label < this->n_classes_) {
+      batch_.steps[batch_.ends[b_]++] = step;
+      shift_[step.label] += shift;
+      return;
+    }
+    batch_.means[b_] = step.delta;
+    for (std::int32_t c = 0; c < this->n_classes_; ++c) shift_[c] -= shift;
+  }
+
   const RowBatch<T>& batch_;
   TakesNotes<T> note_;
+  T* shift_;  // of each class's scores, by the batch's steps in the intercepts
+  double square_;
   std::int64_t b_ = 0;
 };
 
-// Visit a batch's examples, each over its non-zero z alone and from the W of the round.
+// Visit a batch's examples, each over its non-zero z alone.
 template <class T>
 SweepResult single_apart(const Examples<T>& examples, const ClassMajorView<T>& w,
                          const RowBatch<T>& batch, const RoundNotes<T>& notes, DualLists<T>& z,
