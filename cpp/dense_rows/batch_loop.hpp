@@ -10,12 +10,10 @@
 #include <utility>
 
 #include "dense_rows/class_major.hpp"
+#include "threads/rounds.hpp"
 #include "threads/thread_team.hpp"
 
 namespace manyclass {
-
-// Classes of a thread are whole blocks of these: whole tiles of products (row_product.hpp).
-inline constexpr std::int64_t kClassBlock = 12;
 
 // Threads that visits are worth: between barriers each should have some microseconds of products.
 inline int threads_worth_visits(std::int64_t n_rows, std::int64_t n_features,
@@ -26,6 +24,22 @@ inline int threads_worth_visits(std::int64_t n_rows, std::int64_t n_features,
   const std::int64_t blocks = (n_classes + kClassBlock - 1) / kClassBlock;
   const std::int64_t most = std::min(kBatchRows * n_features * n_classes / kLeastWork, blocks);
   return static_cast<int>(std::max<std::int64_t>(1, most));
+}
+
+// Batches of a round (threads/rounds.hpp) at most; none where the scores of a batch take less time than
+// threads take to meet.
+inline std::size_t batches_in_round(std::int64_t n_rows, std::int64_t n_weights) {
+  constexpr std::int64_t kLeastWork = 1 << 16;
+  return kBatchRows * n_weights < kLeastWork ? 0 : most_in_round(n_rows) / kBatchRows;
+}
+
+// Rows between two polls, of which one thread visits `at_once`: whole batches, one of each thread at
+// least; in rounds, some dozen of them, as they begin and end together.
+inline std::size_t rows_between_polls(std::size_t at_once, int n_threads) {
+  constexpr std::size_t kLonger = 4;
+  const std::size_t whole = kBatchRows * n_threads;
+  if (n_threads >= kLeastRoundThreads) return (kLonger * at_once / whole + 1) * whole;
+  return std::max((at_once + kBatchRows - 1) / kBatchRows * kBatchRows, whole);
 }
 
 // First and last of the classes of a member of a team of `size`.

@@ -7,7 +7,6 @@
 #include <exception>
 #include <memory>
 #include <span>
-#include <thread>
 
 #include "data/examples.hpp"
 #include "dense_rows/batch_loop.hpp"
@@ -17,6 +16,7 @@
 #include "dense_rows/row_kernels.hpp"
 #include "duals/dual_lists.hpp"
 #include "subproblem/scratch.hpp"
+#include "threads/rounds.hpp"
 #include "threads/thread_choice.hpp"
 #include "threads/thread_team.hpp"
 
@@ -35,18 +35,21 @@ class BatchTeam {
         choice_(std::min(team_.capacity(), threads_worth_visits(examples.x.n_rows,
                                                                 examples.x.n_features, n_classes))),
         n_threads_(n_threads),
+        n_classes_(n_classes),
         stride_(stride),
-        most_batches_(most_in_round(examples.x.n_rows, stride * n_classes)),
-        all_(n_threads, std::min<std::size_t>(n_threads, most_batches_)),
-        some_(n_threads, std::min<std::size_t>(kShrunkBatches * n_threads, most_batches_)),
-        all_choice_(cores_for(team_.capacity())),
-        some_choice_(cores_for(team_.capacity())) {}
+        most_batches_(std::min<std::size_t>(
+            kShrunkBatches * n_threads,
+            batches_in_round(examples.x.n_rows, stride * n_classes) * (kBatchRows / kSingleRows))),
+        all_(n_threads, team_.capacity(),
+             std::min<std::size_t>(n_threads,
+                                   batches_in_round(examples.x.n_rows, stride * n_classes))),
+        some_(n_threads, team_.capacity(), most_batches_) {}
 
   // Visit the examples `order` in batches, over all classes.
   SweepResult batched(const ClassMajorView<T>& w, DualLists<T>& z,
                       std::span<const std::int32_t> order, double min_gap, std::int32_t* active) {
-    if (order.size() > kRows && in_rounds(all_))
-      return rounds(w, z, order, min_gap, active, all_, true);
+    if (order.size() > kRows && all_.allows_rounds())
+      return rounds().visit(team_, w, z, order, min_gap, active, all_, true);
     return choice_.measure(static_cast<double>(order.size()), [&](int n_threads) {
       team_.limit(n_threads);
       return visit_all(w, z, order, min_gap, active);
@@ -56,8 +59,8 @@ class BatchTeam {
   // Visit the examples `order` one by one, each over its non-zero z.
   SweepResult single(const ClassMajorView<T>& w, DualLists<T>& z,
                      std::span<const std::int32_t> order, double min_gap, std::int32_t* active) {
-    if (order.size() > kRows && in_rounds(some_)) {
-      return rounds(w, z, order, min_gap, active, some_, false);
+    if (order.size() > kRows && some_.allows_rounds()) {
+      return rounds().visit(team_, w, z, order, min_gap, active, some_, false);
     }
     return kernels_.single(examples_, w, z, scratch_.view(), batch_.row(), order, min_gap, active);
   }
@@ -70,48 +73,15 @@ class BatchTeam {
 
  private:
   static constexpr auto kRows = kBatchRows;
-  // Rounds are for so many threads. Two share the products as well (measured, two cores, 20,000 rows
-  // of 384 features, 150 classes: full loops 0.5 s either way), and single visits of one thread take
-  // half the time of those in rounds, whose rows and steps go through memory.
-  static constexpr int kLeastThreads = 4;
   // At most so many batches of a thread in a round of shrunk loops, which have little work.
   static constexpr std::size_t kShrunkBatches = 4;
 
-  // Batches of a round at most: a 40th of the rows, as a round's rows do not see each other's steps.
-  // None where the scores of a batch take less time than threads take to meet.
-  static std::size_t most_in_round(std::int64_t n_rows, std::int64_t n_weights) {
-    constexpr std::int64_t kShareOfRows = 40, kLeastWork = 1 << 16;
-    if (kRows * n_weights < kLeastWork) return 0;
-    return n_rows / (kShareOfRows * kRows);
-  }
-
-  // Threads that meet after some ten microseconds must have a core each.
-  static int cores_for(int n_threads) {
-    const auto cores = static_cast<int>(std::thread::hardware_concurrency());
-    return cores > 0 ? std::min(n_threads, cores) : n_threads;
-  }
-
-  // Whether the next loop is made in rounds; a size of one batch grows again.
-  bool in_rounds(RoundSize& size) {
-    if (n_threads_ < kLeastThreads || most_batches_ < 2) return false;
-    if (size.value() > 1) return true;
-    size.recover();
-    return false;
-  }
-
-  SweepResult rounds(const ClassMajorView<T>& w, DualLists<T>& z,
-                     std::span<const std::int32_t> order, double min_gap, std::int32_t* active,
-                     RoundSize& size, bool over_all) {
+  RoundTeam<T>& rounds() {
     if (!rounds_) {
-      const std::size_t most = std::min<std::size_t>(kShrunkBatches * n_threads_, most_batches_);
-      rounds_ = std::make_unique<RoundTeam<T>>(examples_, kernels_, w.n_classes, stride_, most,
-                                               n_threads_);
+      rounds_ = std::make_unique<RoundTeam<T>>(examples_, kernels_, n_classes_, stride_,
+                                               most_batches_, n_threads_);
     }
-    return (over_all ? all_choice_ : some_choice_)
-        .measure(static_cast<double>(order.size()), [&](int n_threads) {
-          team_.limit(n_threads);
-          return rounds_->visit(team_, w, z, order, min_gap, active, size, over_all);
-        });
+    return *rounds_;
   }
 
   // Callbacks of run_batches.
@@ -169,10 +139,10 @@ class BatchTeam {
   ThreadTeam team_;
   ThreadChoice choice_;
   int n_threads_;
+  std::int32_t n_classes_;
   std::int64_t stride_;
   std::size_t most_batches_;
-  RoundSize all_, some_;  // of loops over all classes, and over those with z > 0
-  ThreadChoice all_choice_, some_choice_;
+  RoundPlan all_, some_;  // of loops over all classes, and over those with z > 0
   std::unique_ptr<RoundTeam<T>> rounds_;
 };
 

@@ -2,9 +2,12 @@
 // Dense W with one row per class, and a batch of examples as dense rows, as memory. A row of either
 // is `stride` numbers, whole blocks of 64 bytes: d features, the intercept's weight or the bias,
 // and zeros.
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <numeric>
 #include <span>
+#include <vector>
 
 #include "data/examples.hpp"
 #include "duals/dual_lists.hpp"
@@ -30,6 +33,64 @@ std::int64_t score_stride(std::int32_t n_classes) {
   constexpr auto kBlock = static_cast<std::int64_t>(64 / sizeof(T));
   return (n_classes + kBlock - 1) / kBlock * kBlock;
 }
+
+// Classes of a thread are whole blocks of these: whole tiles of products (row_product.hpp).
+inline constexpr std::int64_t kClassBlock = 12;
+
+// A block of classes of W, and some columns of them: whole blocks of 64 bytes.
+struct Tile {
+  std::int64_t first_class, last_class, first_column, last_column;
+
+  std::int64_t n_classes() const { return last_class - first_class; }
+  std::int64_t n_columns() const { return last_column - first_column; }
+};
+inline constexpr std::int64_t kTileBytes = 1024;  // of a tile's columns, at most
+
+// Tiles of W, which the threads of a round share (threads/rounds.hpp): each reads some columns of the
+// round's rows and the steps of some classes. Sums over tiles do not depend on the number of threads.
+template <class T>
+class RoundTiles {
+ public:
+  RoundTiles(std::int32_t n_classes, std::int64_t stride)
+      : n_classes_(n_classes),
+        n_blocks_(stride / kBlock),
+        columns_(std::max<std::int64_t>(1, stride * sizeof(T) / kColumnBytes)),
+        squares_(columns_ * ((n_classes + kClassBlock - 1) / kClassBlock)) {}
+
+  // Keep what add(tile) returns, its part of ||Delta W||^2, for the tiles of a member of a team.
+  template <class Add>
+  void measure(int member, int n_members, Add add) {
+    const std::size_t last = begin(member + 1, n_members);
+    for (std::size_t t = begin(member, n_members); t < last; ++t) squares_[t] = add(tile(t));
+  }
+  template <class Add>
+  void each(int member, int n_members, Add add) const {
+    const std::size_t last = begin(member + 1, n_members);
+    for (std::size_t t = begin(member, n_members); t < last; ++t) add(tile(t));
+  }
+  // ||Delta W||^2
+  double squares() const { return std::accumulate(squares_.begin(), squares_.end(), 0.0); }
+
+ private:
+  static constexpr auto kBlock = static_cast<std::int64_t>(64 / sizeof(T));
+  // Of a tile's rows, so that those of some dozen batches lie in a core's cache; less than kTileBytes
+  // in any case.
+  static constexpr std::int64_t kColumnBytes = kTileBytes / 2;
+
+  std::size_t begin(std::size_t member, std::size_t n_members) const {
+    return squares_.size() * member / n_members;
+  }
+  // Neighbors in this order have the same columns.
+  Tile tile(std::int64_t t) const {
+    const std::int64_t in_column = std::ssize(squares_) / columns_;
+    const std::int64_t column = t / in_column, c = t % in_column * kClassBlock;
+    const auto at = [&](std::int64_t m) { return n_blocks_ * m / columns_ * kBlock; };
+    return {c, std::min<std::int64_t>(c + kClassBlock, n_classes_), at(column), at(column + 1)};
+  }
+
+  std::int64_t n_classes_, n_blocks_, columns_;
+  std::vector<double> squares_;
+};
 
 // A class's share of a batch's steps: w_c += delta x of the batch's row.
 template <class T>

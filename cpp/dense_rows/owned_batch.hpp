@@ -59,7 +59,15 @@ class OwnedBatch {
   std::unique_ptr<BatchStep<T>[]> class_steps_;
 };
 
-// The memory of a batch of a round, and what came of its visits.
+// What the visits of a batch of a round tell.
+struct BatchFound {
+  SweepResult result{};
+  double slope = 0;  // of D along the batch's step
+  double ridge = 0;  // as in RoundNotes
+  std::array<std::int32_t, kBatchRows> active{};
+};
+
+// The memory of a batch of a round, and what came of its visits, of this round and the one before.
 template <class T>
 class RoundBatch {
  public:
@@ -69,54 +77,32 @@ class RoundBatch {
         old_(std::make_unique_for_overwrite<DualEntry<T>[]>(kBatchRows * n_classes)) {}
 
   RowBatch<T> view(std::span<const std::int32_t> order) { return batch_.view(order, 0); }
-  RoundNotes<T> notes() {
+  RoundNotes<T> notes(int turn) {
     return {.shifts = shifts_.data(),
             .old = old_.get(),
             .old_ends = old_ends_.data(),
             .moved = moved_.data(),
-            .slope = &slope,
-            .ridge = &ridge};
+            .slope = &found_[turn].slope,
+            .ridge = &found_[turn].ridge};
   }
-  std::int32_t* active() { return active_.data(); }
+  BatchFound& found(int turn) { return found_[turn]; }
 
   // z <- z_old + theta (z - z_old) for the examples that moved. `dense` are n_classes zeros.
   void move_back(std::span<const std::int32_t> order, double theta, DualLists<T>& z, T* dense) {
     for (std::size_t b = 0; b < order.size(); ++b) {
       if (!moved_[b]) continue;
       const std::size_t begin = b == 0 ? 0 : old_ends_[b - 1];
-      combine({old_.get() + begin, old_ends_[b] - begin}, order[b], theta, z, dense);
+      z.mix(order[b], {old_.get() + begin, old_ends_[b] - begin}, theta, dense);
     }
   }
-
-  SweepResult result;
-  double slope = 0;  // of D along the batch's step
-  double ridge = 0;  // as in RoundNotes
 
  private:
-  static void combine(std::span<const DualEntry<T>> old, std::int32_t i, double theta,
-                      DualLists<T>& z, T* dense) {
-    std::vector<DualEntry<T>> mixed;
-    for (const DualEntry<T>& entry : old) {
-      dense[entry.label] = static_cast<T>((1 - theta) * static_cast<double>(entry.value));
-    }
-    for (const DualEntry<T>& entry : z.row(i)) {
-      dense[entry.label] += static_cast<T>(theta * static_cast<double>(entry.value));
-    }
-    const auto take = [&](const DualEntry<T>& entry) {
-      if (dense[entry.label] > 0) mixed.push_back({entry.label, dense[entry.label]});
-      dense[entry.label] = 0;
-    };
-    for (const DualEntry<T>& entry : old) take(entry);
-    for (const DualEntry<T>& entry : z.row(i)) take(entry);
-    z.set(i, mixed);
-  }
-
   OwnedBatch<T> batch_;
   AlignedArray<T> shifts_;
   std::unique_ptr<DualEntry<T>[]> old_;
   std::array<std::size_t, kBatchRows> old_ends_{};
   std::array<bool, kBatchRows> moved_{};
-  std::array<std::int32_t, kBatchRows> active_{};
+  std::array<BatchFound, 2> found_{};
 };
 
 }  // namespace manyclass

@@ -1,19 +1,13 @@
 #pragma once
-// Visits in rounds: batches of rows side by side from one W, for several threads.
+// Visits of a batch of dense rows in a round (threads/rounds.hpp), apart from the others: its rows in
+// order, exactly (dense_rows/batched_visits.hpp), or each from the W of the round but for intercepts.
 //
-//   for each batch of the round, apart from the others:
-//     its rows in order, exactly (dense_rows/batched_visits.hpp), or each from the W of the round
-//                                                                             -> Delta_i
-//   D(z + theta Delta) = D(z) + theta L - theta^2 (1/2 ||Delta W||^2 + R),  0 <= theta <= 1
-//   theta* = min(1, L / (||Delta W||^2 + 2 R))
-//   z += theta Delta,  W += theta Delta W
+//   D(z + theta Delta) = D(z) + theta L - theta^2 (1/2 ||Delta W||^2 + R)
 //
 // with L = sum_i Delta_i . xi_i(W) (squared hinge: less sum_ic z_ic Delta_ic / (2 C_i)) and
-// R = sum_ic Delta_ic^2 / (4 C_i) (squared hinge), else 0. z + theta Delta is feasible, as the sets
-// are convex, and D never falls. Given: W, which stays meanwhile, and z. Returned: z + Delta,
-// the old z, L, R and the steps of each batch; add_round then changes W.
-// Source: Keerthi et al. 2008, algorithm 3.1, for a batch. Jaggi et al. 2014 (Communication-efficient
-// distributed dual coordinate ascent) merge local steps by their mean in place of a line search.
+// R = sum_ic Delta_ic^2 / (4 C_i) (squared hinge), else 0. Given: W, which stays meanwhile, and z.
+// Returned: z + Delta, the old z, L, R and the steps of each batch; add_round then changes W.
+// Source: Keerthi et al. 2008, algorithm 3.1, for a batch.
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
@@ -72,6 +66,8 @@ class TakesNotes {
       *notes_.slope -= s.delta * sum;
     }
   }
+  // Corrections that visits after each other share.
+  void sees(T* shift) { shift_ = shift; }
   void pass_over(std::int64_t b) {
     notes_.moved[b] = false;
     notes_.old_ends[b] = begin_of(b);
@@ -95,13 +91,21 @@ SweepResult visit_apart(const Examples<T>& examples, const ClassMajorView<T>& w,
   return visit_noting(examples, w, batch, z, scratch, min_gap, active, TakesNotes<T>(notes));
 }
 
-// Visits of single examples that leave W alone: steps go to the batch.
+// Visits of single examples that leave W alone: steps go to the batch. All rows share the intercepts,
+// which would keep rounds short; so visits see the batch's steps in them.
 template <class T>
 class ApartVisitor : public SingleVisitor<T> {
  public:
   ApartVisitor(const Examples<T>& examples, const ClassMajorView<T>& w, const RowBatch<T>& batch,
                const RoundNotes<T>& notes, Scratch<T> scratch)
-      : SingleVisitor<T>(examples, w, scratch, batch.rows), batch_(batch), note_(notes) {}
+      : SingleVisitor<T>(examples, w, scratch, batch.rows),
+        batch_(batch),
+        note_(notes),
+        shift_(notes.shifts),
+        square_(static_cast<double>(examples.x.bias) * static_cast<double>(examples.x.bias)) {
+    std::fill_n(shift_, this->n_classes_, T{0});
+    note_.sees(shift_);
+  }
 
   void begin(std::int64_t b) {
     b_ = b;
@@ -111,32 +115,45 @@ class ApartVisitor : public SingleVisitor<T> {
     note_.pass_over(b);
   }
 
+  BlockSummary score_support(std::int64_t i, std::span<const DualEntry<T>> z) {
+    const std::size_t size = this->score_labels(i, z);
+    const auto& [labels, scores] = std::pair(this->scratch_.labels, this->scratch_.scores);
+    for (std::size_t m = 0; m < size; ++m) scores[m] += shift_[labels[m]];
+    return this->summarize_support(i, z, 0);
+  }
+
   double move(std::int64_t i, const BlockSummary& found, DualLists<T>& z) {
     const std::span<const Coordinate> block = this->solve(i, found);
     note_.moves(b_, std::as_const(z).row(i), [&] { return this->slope_of(i, block); });
     this->keep(block, i, z);
-    std::size_t end = begin_of(b_);
     const BlockStep solved = this->step(i, block);
-    for (const Step& s : solved.step) {
-      if (s.label == this->n_classes_) {
-        batch_.means[b_] = s.delta;
-      } else {
-        batch_.steps[end++] = s;
-      }
-    }
-    batch_.ends[b_] = end;
+    note_.moved(b_, solved.step, this->n_classes_);
+    for (const Step& s : solved.step) take(s);
     return solved.gain;
   }
 
  private:
   std::size_t begin_of(std::int64_t b) const { return b == 0 ? 0 : batch_.ends[b - 1]; }
 
+  void take(const Step& step) {
+    const T shift = static_cast<T>(square_ * step.delta);
+    if (step.label < this->n_classes_) {
+      batch_.steps[batch_.ends[b_]++] = step;
+      shift_[step.label] += shift;
+      return;
+    }
+    batch_.means[b_] = step.delta;
+    for (std::int32_t c = 0; c < this->n_classes_; ++c) shift_[c] -= shift;
+  }
+
   const RowBatch<T>& batch_;
   TakesNotes<T> note_;
+  T* shift_;  // of each class's scores, by the batch's steps in the intercepts
+  double square_;
   std::int64_t b_ = 0;
 };
 
-// Visit a batch's examples, each over its non-zero z alone and from the W of the round.
+// Visit a batch's examples, each over its non-zero z alone.
 template <class T>
 SweepResult single_apart(const Examples<T>& examples, const ClassMajorView<T>& w,
                          const RowBatch<T>& batch, const RoundNotes<T>& notes, DualLists<T>& z,
@@ -186,23 +203,23 @@ double add_class(std::span<const RowBatch<T>> batches, T* weights, std::int64_t 
   return static_cast<double>(lane_total<T, kVectorBytes>(&squares));
 }
 
-// The same for classes [first, last) and all features.
+// The same for a tile of W.
 template <class T>
-double add_round(std::span<const RowBatch<T>> batches, const ClassMajorView<T>& w,
-                 std::int64_t first, std::int64_t last, double factor, bool centred) {
+double add_round(std::span<const RowBatch<T>> batches, const ClassMajorView<T>& w, const Tile& tile,
+                 double factor, bool centred) {
   constexpr auto kL = kLanes<T>;
   const T by = static_cast<T>(factor);
   double squares = 0;
-  for (auto c = static_cast<std::int32_t>(first); c < last; ++c) {
+  for (auto c = static_cast<std::int32_t>(tile.first_class); c < tile.last_class; ++c) {
     const auto has_steps = [&](const RowBatch<T>& batch) {
       return batch.class_begins[c] < batch.class_begins[c + 1];
     };
     if (!centred && std::none_of(batches.begin(), batches.end(), has_steps)) continue;
-    std::int64_t j = 0;
-    for (; j + 8 * kL <= w.stride; j += 8 * kL) {
+    std::int64_t j = tile.first_column;
+    for (; j + 8 * kL <= tile.last_column; j += 8 * kL) {
       squares += add_class<8>(batches, w.of(c), w.stride, c, j, by, centred);
     }
-    for (; j < w.stride; j += kL) {
+    for (; j < tile.last_column; j += kL) {
       squares += add_class<1>(batches, w.of(c), w.stride, c, j, by, centred);
     }
   }

@@ -46,8 +46,8 @@ struct RowKernels {
   SweepResult (*single_apart)(const Examples<T>&, const ClassMajorView<T>&, const RowBatch<T>&,
                               const RoundNotes<T>&, DualLists<T>&, Scratch<T>, double min_gap,
                               std::int32_t* active);
-  double (*add_round)(std::span<const RowBatch<T>>, const ClassMajorView<T>&, std::int64_t first,
-                      std::int64_t last, double factor, bool centred);
+  double (*add_round)(std::span<const RowBatch<T>>, const ClassMajorView<T>&, const Tile&,
+                      double factor, bool centred);
   GapSums (*inspect)(const Examples<T>&, const ClassMajorView<T>&, const DualLists<T>&,
                      const CertifiedWeights&, const InspectMemory&, std::int64_t begin,
                      std::int64_t end);

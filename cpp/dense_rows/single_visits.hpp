@@ -51,6 +51,12 @@ class SingleVisitor : public ExampleSubproblem<T> {
       : ExampleSubproblem<T>(examples, w.n_classes, scratch, true), w_(w), row_(row) {}
 
   BlockSummary score_support(std::int64_t i, std::span<const DualEntry<T>> z) {
+    score_labels(i, z);
+    return this->summarize_support(i, z, 0);
+  }
+
+  // The scores that summarize_support needs; returns their number.
+  std::size_t score_labels(std::int64_t i, std::span<const DualEntry<T>> z) {
     pack_row(examples_.x, i, w_.stride, row_);
     const std::size_t size = this->list_support(i, z);
     const std::int32_t* labels = scratch_.labels;
@@ -58,7 +64,7 @@ class SingleVisitor : public ExampleSubproblem<T> {
     for (; m + 4 <= size; m += 4) dot_rows<4, 2>(w_, row_, labels + m, scratch_.scores + m);
     for (; m + 2 <= size; m += 2) dot_rows<2, 4>(w_, row_, labels + m, scratch_.scores + m);
     if (m < size) dot_rows<1, 8>(w_, row_, labels + m, scratch_.scores + m);
-    return this->summarize_support(i, z, 0);
+    return size;
   }
 
   double move(std::int64_t i, const BlockSummary& found, DualLists<T>& z) {

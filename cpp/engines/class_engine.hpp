@@ -16,6 +16,7 @@
 #include "certificate/rebuild_kernels.hpp"
 #include "data/array_views.hpp"
 #include "data/examples.hpp"
+#include "dense_rows/batch_loop.hpp"
 #include "dense_rows/batch_team.hpp"
 #include "dense_rows/class_major.hpp"
 #include "dense_rows/row_kernels.hpp"
@@ -116,11 +117,8 @@ class ClassEngine final : public OwnedEngine<AnyDenseEngine, T, DualLists<T>> {
     return total * kFewDuals > order.size() * this->problem().n_classes();
   }
 
-  // Whole batches: one for each thread at least.
   std::size_t batches_at_once() const {
-    constexpr std::size_t kRows = kBatchRows;
-    const std::size_t batches = (this->problem().rows_at_once() + kRows - 1) / kRows;
-    return std::max<std::size_t>(batches, this->n_threads()) * kRows;
+    return rows_between_polls(this->problem().rows_at_once(), this->n_threads());
   }
 
   // Made when it is first needed: a certificate alone needs none of its memory.

@@ -3,6 +3,7 @@
 #include "logistic/kernels.hpp"
 
 #include "logistic/passes.hpp"
+#include "logistic/round_visits.hpp"
 #include "logistic/visits.hpp"
 #include "simd/isa.hpp"
 #include "simd/kernel_table.hpp"
@@ -12,9 +13,11 @@ namespace manyclass::MANYCLASS_ISA {
 template <class T>
 struct TableOf<LogisticKernels<T>> {
   static constexpr LogisticKernels<T> value{
-      logistic_visits<T>,    logistic_prepare<T>,   logistic_visit_batch<T>, logistic_update<T>,
-      logistic_gradient<T>,  logistic_curvature<T>, logistic_log_softmax<T>, logistic_inspect<T>,
-      logistic_dual_sums<T>, logistic_add<T>,       logistic_add_totals<T>};
+      logistic_visits<T>,      logistic_prepare<T>,     logistic_visit_batch<T>,
+      logistic_update<T>,      logistic_visit_apart<T>, logistic_add_round<T>,
+      logistic_shorten<T>,     logistic_gradient<T>,    logistic_curvature<T>,
+      logistic_log_softmax<T>, logistic_inspect<T>,     logistic_dual_sums<T>,
+      logistic_add<T>,         logistic_add_totals<T>};
 };
 
 template const LogisticKernels<float>& kernel_table();

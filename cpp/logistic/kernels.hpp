@@ -16,6 +16,8 @@
 #include <span>
 
 #include "data/examples.hpp"
+#include "data/feature_shares.hpp"
+#include "dense_rows/class_major.hpp"
 #include "simd/compensated_sum.hpp"
 
 namespace manyclass {
@@ -41,9 +43,19 @@ struct LogisticMemory {
   U* values;  // as many as the longest row has, of another type than X
 };
 
-// Neighboring features or classes [first, last).
-struct Range {
-  std::int64_t first, last;
+// Memory of the visits of a batch of a round (logistic/round_visits.hpp).
+template <class U>
+struct LogisticNotes {
+  U* shift;       // score_stride
+  U* log_u;       // score_stride
+  double* slope;  // of D along the batch's step at the W of the round, at least
+};
+// Dense rows and steps of a visited batch: n rows of the stride of W, and of scores.
+template <class U>
+struct LogisticSteps {
+  const U* rows;
+  const U* steps;
+  std::int64_t n;
 };
 
 // A change of u that makes sum_i C_i (e_{y_i} - u_i) zero: each class gives up a share of its u,
@@ -96,6 +108,14 @@ struct LogisticKernels {
                              const LogisticMemory<T>&, std::span<const std::int32_t> batch);
   void (*update)(const LogisticWeights<T>&, const LogisticMemory<T>&, std::int64_t n,
                  std::int64_t first, std::int64_t last);
+  // Of a batch of a round (logistic/round_visits.hpp).
+  SweepResult (*visit_apart)(const Examples<T>&, std::int32_t n_classes, T* v, bool fresh,
+                             const LogisticMemory<T>&, const LogisticNotes<T>&,
+                             std::span<const std::int32_t> batch);
+  double (*add_round)(std::span<const LogisticSteps<T>>, const LogisticWeights<T>&, const Tile&,
+                      double factor);
+  void (*shorten)(std::int32_t n_classes, T* v, const LogisticMemory<T>&,
+                  std::span<const std::int32_t> batch, double theta);
   // Passes over the examples [begin, end) of a batch. The dense rows of a class-major W are packed.
   //
   // memory.other = C_i (p_i - e_{y_i}), of which `add` makes the gradient. Returned: sum_i C_i loss_i.

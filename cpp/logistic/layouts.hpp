@@ -73,12 +73,12 @@ inline constexpr int kSumVectors = kVectorBytes == 64 ? 4 : 2;
 
 // w_c += sum_b steps[b * ld + c] x_b for C classes and V vectors of features.
 template <int C, int V, class U>
-inline void add_tile(U* w, const U* rows, std::int64_t stride, std::int64_t n, const U* steps,
-                     std::int64_t ld) {
+inline void add_tile(U* w, std::int64_t w_stride, const U* rows, std::int64_t stride,
+                     std::int64_t n, const U* steps, std::int64_t ld) {
   constexpr auto kL = kLanes<U>;
   Vector<U> sum[C][V];
   for (int c = 0; c < C; ++c) {
-    for (int v = 0; v < V; ++v) sum[c][v] = load(w + c * stride + v * kL);
+    for (int v = 0; v < V; ++v) sum[c][v] = load(w + c * w_stride + v * kL);
   }
   for (std::int64_t b = 0; b < n; ++b) {
     Vector<U> x[V];
@@ -89,19 +89,35 @@ inline void add_tile(U* w, const U* rows, std::int64_t stride, std::int64_t n, c
     }
   }
   for (int c = 0; c < C; ++c) {
-    for (int v = 0; v < V; ++v) store(w + c * stride + v * kL, sum[c][v]);
+    for (int v = 0; v < V; ++v) store(w + c * w_stride + v * kL, sum[c][v]);
   }
 }
 
+// The same for n_classes.
 template <int V, class U>
-inline void add_columns(const LogisticWeights<U>& w, const U* rows, std::int64_t n, const U* steps,
-                        std::int64_t ld, std::int64_t j, std::int64_t first, std::int64_t last) {
-  std::int64_t c = first;
-  for (; c + kSumClasses <= last; c += kSumClasses) {
-    add_tile<kSumClasses, V>(w.data + c * w.stride + j, rows + j, w.stride, n, steps + c, ld);
+inline void add_columns(U* w, std::int64_t w_stride, const U* rows, std::int64_t stride,
+                        std::int64_t n, const U* steps, std::int64_t ld, std::int64_t n_classes) {
+  std::int64_t c = 0;
+  for (; c + kSumClasses <= n_classes; c += kSumClasses) {
+    add_tile<kSumClasses, V>(w + c * w_stride, w_stride, rows, stride, n, steps + c, ld);
   }
-  for (; c < last; ++c) {
-    add_tile<1, V>(w.data + c * w.stride + j, rows + j, w.stride, n, steps + c, ld);
+  for (; c < n_classes; ++c) {
+    add_tile<1, V>(w + c * w_stride, w_stride, rows, stride, n, steps + c, ld);
+  }
+}
+
+// w += steps^T rows, for n rows, n_classes and n_columns of each (whole vectors).
+template <class U>
+inline void add_product(U* w, std::int64_t w_stride, const U* rows, std::int64_t stride,
+                        std::int64_t n, const U* steps, std::int64_t ld, std::int64_t n_classes,
+                        std::int64_t n_columns) {
+  constexpr auto kL = kLanes<U>;
+  std::int64_t j = 0;
+  for (; j + kSumVectors * kL <= n_columns; j += kSumVectors * kL) {
+    add_columns<kSumVectors>(w + j, w_stride, rows + j, stride, n, steps, ld, n_classes);
+  }
+  for (; j < n_columns; j += kL) {
+    add_columns<1>(w + j, w_stride, rows + j, stride, n, steps, ld, n_classes);
   }
 }
 
@@ -109,15 +125,9 @@ inline void add_columns(const LogisticWeights<U>& w, const U* rows, std::int64_t
 template <class U>
 inline void add_to_classes(const LogisticWeights<U>& w, const U* rows, std::int64_t n,
                            const U* steps, const Range& columns, const Range& classes) {
-  constexpr auto kL = kLanes<U>;
-  const std::int64_t ld = score_stride<U>(w.n_classes);
-  std::int64_t j = columns.first;
-  for (; j + kSumVectors * kL <= columns.last; j += kSumVectors * kL) {
-    add_columns<kSumVectors>(w, rows, n, steps, ld, j, classes.first, classes.last);
-  }
-  for (; j < columns.last; j += kL) {
-    add_columns<1>(w, rows, n, steps, ld, j, classes.first, classes.last);
-  }
+  add_product(w.data + classes.first * w.stride + columns.first, w.stride, rows + columns.first,
+              w.stride, n, steps + classes.first, score_stride<U>(w.n_classes),
+              classes.last - classes.first, columns.last - columns.first);
 }
 
 // sums += sum_i x_i r_i^T over the examples [begin, end), whose r_i are rows of memory.other: a range

@@ -89,4 +89,21 @@ inline void solve_log_simplex(const T* r, T a, std::size_t n, T* v, T* u) {
   }
 }
 
+// sum_c u_c log(u_c / p_c) of u = exp(v) and p = exp(w), both of sum 1: terms u_c (t - 1) + p_c with
+// t = v_c - w_c, none of them negative, by a series where t is small.
+template <class T>
+inline double divergence(const T* u, const T* v, const T* p, const T* w, std::size_t n) {
+  const Vector<T> zero = {}, small = zero + static_cast<T>(0.25);
+  Vector<T> sum = {};
+  for (std::size_t c = 0; c < n; c += kLanes<T>) {
+    const Vector<T> uc = load(u + c), t = load(v + c) - load(w + c);
+    const Vector<T> far = uc * (t - 1) + load(p + c);
+    const Vector<T> tail = static_cast<T>(1.0 / 24) - t * static_cast<T>(1.0 / 120);
+    const Vector<T> near =
+        uc * t * t * (static_cast<T>(0.5) - t * (static_cast<T>(1.0 / 6) - t * tail));
+    sum += (t < zero ? -t : t) < small ? near : far;
+  }
+  return total<T>(sum);
+}
+
 }  // namespace manyclass::MANYCLASS_ISA

@@ -15,17 +15,19 @@
 #include "data/array_views.hpp"
 #include "data/check_problem.hpp"
 #include "data/examples.hpp"
+#include "data/feature_shares.hpp"
 #include "dense_rows/batch_loop.hpp"
 #include "dense_rows/class_major.hpp"
 #include "dense_rows/row_kernels.hpp"
 #include "dual/problem.hpp"
-#include "logistic/feature_shares.hpp"
 #include "logistic/kernels.hpp"
 #include "logistic/logistic_batches.hpp"
+#include "logistic/logistic_rounds.hpp"
 #include "logistic/pass_team.hpp"
 #include "simd/compensated_sum.hpp"
 #include "simd/dispatch.hpp"
 #include "threads/interrupt_poll.hpp"
+#include "threads/rounds.hpp"
 #include "threads/thread_choice.hpp"
 #include "threads/thread_team.hpp"
 
@@ -46,9 +48,13 @@ class LogisticTrainer {
   void use_threads(int n_threads) {
     require(n_threads >= 1, "n_threads must be positive");
     team_ = std::make_unique<ThreadTeam>(n_threads);
+    n_threads_ = n_threads;
+    plan_.reset();
+    rounds_.reset();
   }
 
-  // One loop over all examples in random order. Of dense rows, threads share the classes.
+  // One loop over all examples in random order. Of dense rows, threads share the batches of rounds or,
+  // if they are few, the classes.
   SweepResult visit(MatrixView<T> weights, MatrixView<T> v, bool fresh, bool class_major,
                     std::uint64_t seed) {
     const LogisticWeights<T> w = view<T>(weights, class_major);
@@ -140,15 +146,40 @@ class LogisticTrainer {
     ThreadTeam& team = this->team();
     visits_.allow(std::min(team.capacity(),
                            threads_worth_visits(problem_->n_rows(), w.n_features, w.n_classes)));
-    in_parts([&](std::int64_t begin, std::int64_t end) {
-      batches.begin(part(begin, end));
+    SweepResult in_rounds;
+    const std::size_t size = rows_between_polls(problem_->rows_at_once(), n_threads_);
+    in_parts(static_cast<std::int64_t>(size), [&](std::int64_t begin, std::int64_t end) {
+      const std::span<const std::int32_t> rows = part(begin, end);
+      if (std::ssize(rows) > kBatchRows && plan_for(w).allows_rounds()) {
+        in_rounds.add(rounds_for(w).visit(team, *plan_, w, v, fresh, rows));
+        return;
+      }
+      batches.begin(rows);
       visits_.measure(static_cast<double>(end - begin), [&](int n_threads) {
         team.limit(n_threads);
         run_batches(team, batches.size(), w.n_classes, batches);
         return n_threads;
       });
     });
-    return batches.result();
+    in_rounds.add(batches.result());
+    return in_rounds;
+  }
+
+  std::size_t most_batches(const LogisticWeights<T>& w) const {
+    return std::min<std::size_t>(n_threads_,
+                                 batches_in_round(problem_->n_rows(), w.stride * w.n_classes));
+  }
+  RoundPlan& plan_for(const LogisticWeights<T>& w) {
+    if (!plan_) plan_.emplace(n_threads_, team().capacity(), most_batches(w));
+    return *plan_;
+  }
+  LogisticRounds<T>& rounds_for(const LogisticWeights<T>& w) {
+    if (!rounds_) {
+      rounds_ = std::make_unique<LogisticRounds<T>>(problem_->examples(),
+                                                    LogisticBatchKernels<T>{row_kernels_, kernels_},
+                                                    w, most_batches(w));
+    }
+    return *rounds_;
   }
 
   template <class Part>
@@ -207,9 +238,12 @@ class LogisticTrainer {
   // polls between them.
   template <class F>
   void in_parts(F f) const {
+    in_parts((static_cast<std::int64_t>(problem_->rows_at_once()) / kBatchRows + 1) * kBatchRows,
+             f);
+  }
+  template <class F>
+  void in_parts(std::int64_t size, F f) const {
     const Poll poll = problem_->poll();
-    const auto size =
-        (static_cast<std::int64_t>(problem_->rows_at_once()) / kBatchRows + 1) * kBatchRows;
     for (std::int64_t begin = 0; begin < problem_->n_rows(); begin += size) {
       f(begin, std::min(begin + size, problem_->n_rows()));
       poll();
@@ -267,8 +301,11 @@ class LogisticTrainer {
   std::shared_ptr<const Problem<T>> problem_;
   const RowKernels<T>& row_kernels_;
   const LogisticKernels<T>& kernels_;
+  int n_threads_ = 1;
   std::unique_ptr<ThreadTeam> team_;
   ThreadChoice visits_, passes_;
+  std::optional<RoundPlan> plan_;
+  std::unique_ptr<LogisticRounds<T>> rounds_;
   std::optional<FeatureShares> shares_;
 };
 

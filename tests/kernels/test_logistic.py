@@ -4,7 +4,7 @@ import itertools
 
 import numpy as np
 import pytest
-from scipy.special import logsumexp, softmax
+from scipy.special import entr, logsumexp, softmax
 
 from manyclass import _core
 from manyclass.problem.problem import problem_arguments
@@ -118,19 +118,29 @@ def test_curvature_is_the_derivative_of_the_gradient(setting):
 
 @of_each_shape
 def test_visits_follow_w_of_u_and_raise_the_dual(setting):
+    check_visits(setting, setting.trainer)
+
+
+@of_shapes([(2700, 31, 70)])  # enough rows for rounds of two batches, which interact
+def test_visits_in_rounds(setting):
+    check_visits(setting, setting.with_threads(4))
+
+
+def check_visits(setting, trainer):
+    """W stays W(u), and D rises."""
     problem = setting.problem
     k = problem.dataset.n_classes
     W, v = setting.zeros(), new_log_u(problem)
     v[:] = np.nan  # not read while everything is fresh
     before = -np.inf
     for epoch in range(4):
-        found = setting.trainer.visit(W, v, epoch == 0, setting.class_major, epoch)
+        found = trainer.visit(W, v, epoch == 0, setting.class_major, epoch)
         assert found.gap >= 0
         u = softmax(v[:, :k].astype(np.float64), axis=1)
         expected = setting.weights_of(u)
         scale = max(1.0, np.abs(expected).max())
         np.testing.assert_allclose(setting.matrix(W), expected, atol=setting.tolerance * scale)
-        entropy = -(problem.costs @ (u * np.log(u)).sum(axis=1))
+        entropy = problem.costs @ entr(u).sum(axis=1)
         dual = entropy - 0.5 * (expected**2).sum()
         assert dual >= before - setting.tolerance * abs(dual)
         before = dual

@@ -1,4 +1,4 @@
-"""Dense rows visited in rounds by four threads and more: optima, certificates, repeated results."""
+"""Rows visited in rounds by four threads and more: optima, certificates, repeated results."""
 
 from __future__ import annotations
 
@@ -6,8 +6,9 @@ import os
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 
-from manyclass import MulticlassSVC
+from manyclass import MulticlassSVC, MultinomialLogisticRegression
 from manyclass.problem import objective
 from manyclass.solvers.sequential_dual import SequentialDual
 from manyclass.solvers.stopping import GapRule
@@ -25,6 +26,14 @@ def rows(dtype=np.float32, seed=0):
     return X.astype(dtype), labels
 
 
+def sparse_rows(dtype=np.float32):
+    """Rows of a quarter of 300 features, so many that batches are worth a round."""
+    rng = np.random.default_rng(1)
+    X, labels = rng.normal(size=(K, 300)), rng.integers(0, K, N)
+    X = (X[labels] + 3 * rng.normal(size=(N, 300))) * (rng.random((N, 300)) < 0.25)
+    return sp.csr_array((X / np.linalg.norm(X, axis=1, keepdims=True)).astype(dtype)), labels
+
+
 def epochs(problem, n, n_jobs):
     """A solver after some epochs."""
     solver = SequentialDual(problem, None, np.random.default_rng(0), n_jobs, ascent_only=True)
@@ -35,10 +44,12 @@ def epochs(problem, n, n_jobs):
 
 @pairs
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
-def test_z_is_feasible_and_the_gain_is_that_of_numpy(name, loss, dtype):
+@pytest.mark.parametrize("rows", [rows, sparse_rows])
+def test_z_is_feasible_and_the_gain_is_that_of_numpy(name, loss, dtype, rows):
     X, labels = rows(dtype)
     weights = np.random.default_rng(1).choice([0.5, 1.0, 2.0], N)
-    kind = {"weights": weights, "bias": 1.0, "formulation": name, "loss": loss, "C": 0.3}
+    bias = 1.0 if rows is not sparse_rows else 0.3  # a large one ends rounds of sparse rows
+    kind = {"weights": weights, "bias": bias, "formulation": name, "loss": loss, "C": 0.3}
     problem = make_problem(X, labels, n_classes=K, **kind)
     solver = epochs(problem, 2, 4)
     z, told = solver.engine.duals(), solver.dual
@@ -64,7 +75,8 @@ def fit(X, y, n_jobs, **settings):
 
 @pytest.mark.parametrize("name", ["crammer_singer", "weston_watkins"])
 @pytest.mark.parametrize("C", [0.1, 10.0])
-def test_the_optimum_is_that_of_one_thread(name, C):
+@pytest.mark.parametrize("rows", [rows, sparse_rows])
+def test_the_optimum_is_that_of_one_thread(name, C, rows):
     X, y = rows()
     one, four = (fit(X, y, n, formulation=name, C=C).certificate_ for n in (1, 4))
     assert four.relative_gap <= 1e-3
@@ -81,7 +93,8 @@ def test_the_optimum_is_that_of_one_thread(name, C):
     ],
     ids=["costs", "slack", "offsets"],
 )
-def test_costs_and_offsets(settings):
+@pytest.mark.parametrize("rows", [rows, sparse_rows])
+def test_costs_and_offsets(settings, rows):
     X, y = rows()
     one, four = (fit(X, y, n, **settings).certificate_ for n in (1, 4))
     assert four.relative_gap <= 1e-3
@@ -89,7 +102,30 @@ def test_costs_and_offsets(settings):
     assert one.dual_objective <= four.primal_objective
 
 
-def test_results_repeat_whatever_the_cores():
+def fit_logistic(X, y, n_jobs, **settings):
+    settings = {"tol": 1e-4, "random_state": 0, **settings}
+    return MultinomialLogisticRegression(n_jobs=n_jobs, **settings).fit(X, y)
+
+
+@pytest.mark.parametrize("regularize_intercept", [True, False])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("C", [0.01, 10.0])
+def test_the_optimum_of_logistic_regression(dtype, C, regularize_intercept):
+    X, y = rows(dtype)
+    settings = {"C": C, "regularize_intercept": regularize_intercept}
+    one, four = (fit_logistic(X, y, n, **settings).certificate_ for n in (1, 4))
+    assert four.relative_gap <= 1e-4
+    assert four.dual_objective <= one.primal_objective
+    assert one.dual_objective <= four.primal_objective
+
+
+models = pytest.mark.parametrize(
+    ("fit", "rows"), [(fit, rows), (fit_logistic, rows), (fit, sparse_rows)]
+)
+
+
+@models
+def test_results_repeat_whatever_the_cores(fit, rows):
     X, y = rows()
     first = fit(X, y, 4)
     again = fit(X, y, 4)
@@ -105,9 +141,11 @@ def test_results_repeat_whatever_the_cores():
 
 
 @pytest.mark.filterwarnings("ignore:training stopped after")
-def test_rounds_are_for_four_threads():
+@models
+def test_rounds_are_for_four_threads(fit, rows):
     """Two threads do what one does, bit for bit; four visit rows side by side."""
     X, y = rows()
-    one, two, four = (fit(X, y, n, max_iter=2, tol=1e-9) for n in (1, 2, 4))
+    settings = {"max_iter": 2, "tol": 1e-9, "fit_intercept": False}
+    one, two, four = (fit(X, y, n, **settings) for n in (1, 2, 4))
     np.testing.assert_array_equal(one.coef_, two.coef_)
     assert (one.coef_ != four.coef_).any()
