@@ -28,7 +28,7 @@ run() {
   local preload="" library
   for library in $2; do preload=$preload:$(g++ -print-file-name="$library"); done
   # Leaks are not looked for: the interpreter itself keeps memory to its end.
-  (cd "$root" && LD_PRELOAD=${preload#:} ASAN_OPTIONS=detect_leaks=0:abort_on_error=1 \
+  (cd "$root" && OPENBLAS_NUM_THREADS=1 LD_PRELOAD=${preload#:} ASAN_OPTIONS=detect_leaks=0:abort_on_error=1 \
     UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1 TSAN_OPTIONS=halt_on_error=1 \
     "$python" tests/sanitized.py "$root/build/sanitize/$1/site" "$3")
 }
