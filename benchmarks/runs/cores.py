@@ -1,6 +1,7 @@
 """Seconds of a fit with 1, 4, 8, 16 threads, on made-up dense rows and text.
 
     python -m benchmarks.runs.cores [--threads 1 4 8 16] [--rows 60000] [--text-rows 100000]
+                                    [--no-intercept]
 
 Each line: the least seconds of `fit` of `--repeats`, epochs, the relative gap, and the seconds with
 one thread as a multiple of it. Prints a table for machines with many cores.
@@ -69,6 +70,7 @@ def main() -> None:
     parser.add_argument("--models", nargs="+", default=list(MODELS), choices=list(MODELS))
     parser.add_argument("--C", type=float, default=1.0)
     parser.add_argument("--tol", type=float, default=1e-3)
+    parser.add_argument("--no-intercept", action="store_true")
     parser.add_argument("--repeats", type=int, default=1)
     arguments = parser.parse_args()
     print(platform.processor() or platform.machine(), flush=True)
@@ -80,7 +82,12 @@ def main() -> None:
                 seconds = np.inf
                 for _ in range(arguments.repeats):
                     model = estimator(
-                        C=arguments.C, tol=arguments.tol, n_jobs=threads, random_state=0, **given
+                        C=arguments.C,
+                        tol=arguments.tol,
+                        n_jobs=threads,
+                        random_state=0,
+                        fit_intercept=not arguments.no_intercept,
+                        **given,
                     )
                     began = time.perf_counter()
                     model.fit(X, y)

@@ -177,6 +177,15 @@ class Place:
         columns = self.xp.argsort(A, axis=1, descending=True, stable=True)[:, :n]
         return self.xp.take_along_axis(A, columns, axis=1), columns
 
+    def current(self) -> contextlib.AbstractContextManager[None]:
+        """Return what makes this device the one on which kernels are launched."""
+        if not self.is_gpu:
+            return contextlib.nullcontext()
+        device: contextlib.AbstractContextManager[None] = sys.modules["torch"].cuda.device(
+            self.device
+        )
+        return device
+
     def softmax(self, S: DeviceArray) -> DeviceArray:
         """Return the softmax of each row."""
         if self.is_torch:

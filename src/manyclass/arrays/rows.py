@@ -49,7 +49,7 @@ class ArrayRows:
         self.labels = self.place.asarray(data.labels.astype(np.int64))
         self.costs = self.place.asarray(problem.costs)
         self.bias = data.rounded_bias
-        self._table, self._table_rows = None, None
+        self._table, self._table_rows, self._narrow = None, None, None
         if isinstance(problem.base, BaseScores):
             self._table = self.place.asarray(problem.base.table)
             self._table_rows = self.place.asarray(problem.base.rows.astype(np.int64))
@@ -101,7 +101,9 @@ class ArrayRows:
         """Return the table of base scores, in the type of W, and the row of each example."""
         if self._table is None:
             return None
-        return self.xp.astype(self._table, self.dtype), self._table_rows
+        if self._narrow is None:
+            self._narrow = self.xp.astype(self._table, self.dtype)
+        return self._narrow, self._table_rows
 
     @property
     def has_base(self) -> bool:

@@ -108,7 +108,7 @@ class OneVsRestAdmm:
             self._use_exact_products()
         is_due = self._n_epochs >= FIRST_BALANCE
         is_due = is_due and (self._n_epochs - FIRST_BALANCE) % BALANCE_EVERY == 0
-        with self.place.fast_products(self._is_fast):
+        with self.place.current(), self.place.fast_products(self._is_fast):
             self._round(is_due)
         if is_due and self._is_fast:
             if self._gap > STALLED * self._gap_before:

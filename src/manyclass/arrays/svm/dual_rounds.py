@@ -132,7 +132,7 @@ class DualRounds:
     def epoch(self, _rule: StoppingRule) -> EpochRecord:
         """Shrunk loops, unless it is the first epoch, then a loop over all rows."""
         is_first = self._free is None or not math.isfinite(self._gap)
-        with self.place.fast_products(self._is_fast):
+        with self.place.current(), self.place.fast_products(self._is_fast):
             visits = 0 if is_first else self._shrunk_loops()
             self._gap = self._loop(self.visited)
         self.dual = self._dual()
