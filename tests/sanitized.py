@@ -44,7 +44,7 @@ TESTS = {
     "threads": [
         "tests/estimators/test_threads.py",
         "tests/kernels/test_dense_rows.py::test_same_result_with_any_number_of_threads",
-        "tests/solvers/test_rounds.py::test_costs_and_offsets[rows-offsets]",
+        "tests/solvers/test_rounds.py::test_costs_and_offsets[offsets]",
         "tests/solvers/test_rounds.py::test_rounds_are_for_four_threads",
         "tests/kernels/test_logistic.py::test_visits_do_not_depend_on_threads",
         "tests/kernels/test_logistic.py::test_passes_do_not_depend_on_threads",

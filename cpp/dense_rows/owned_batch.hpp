@@ -59,7 +59,7 @@ class OwnedBatch {
   std::unique_ptr<BatchStep<T>[]> class_steps_;
 };
 
-// What the visits of a batch of a round tell.
+// What the visits of a batch of a round report.
 struct BatchFound {
   SweepResult result{};
   double slope = 0;  // of D along the batch's step
@@ -92,11 +92,29 @@ class RoundBatch {
     for (std::size_t b = 0; b < order.size(); ++b) {
       if (!moved_[b]) continue;
       const std::size_t begin = b == 0 ? 0 : old_ends_[b - 1];
-      z.mix(order[b], {old_.get() + begin, old_ends_[b] - begin}, theta, dense);
+      combine({old_.get() + begin, old_ends_[b] - begin}, order[b], theta, z, dense);
     }
   }
 
  private:
+  static void combine(std::span<const DualEntry<T>> old, std::int32_t i, double theta,
+                      DualLists<T>& z, T* dense) {
+    std::vector<DualEntry<T>> mixed;
+    for (const DualEntry<T>& entry : old) {
+      dense[entry.label] = static_cast<T>((1 - theta) * static_cast<double>(entry.value));
+    }
+    for (const DualEntry<T>& entry : z.row(i)) {
+      dense[entry.label] += static_cast<T>(theta * static_cast<double>(entry.value));
+    }
+    const auto take = [&](const DualEntry<T>& entry) {
+      if (dense[entry.label] > 0) mixed.push_back({entry.label, dense[entry.label]});
+      dense[entry.label] = 0;
+    };
+    for (const DualEntry<T>& entry : old) take(entry);
+    for (const DualEntry<T>& entry : z.row(i)) take(entry);
+    z.set(i, mixed);
+  }
+
   OwnedBatch<T> batch_;
   AlignedArray<T> shifts_;
   std::unique_ptr<DualEntry<T>[]> old_;

@@ -22,24 +22,6 @@ std::int64_t DualLists<T>::n_bytes() const {
 }
 
 template <class T>
-void DualLists<T>::mix(std::int64_t i, std::span<const DualEntry<T>> old, double theta, T* dense) {
-  for (const DualEntry<T>& entry : old) {
-    dense[entry.label] = static_cast<T>((1 - theta) * static_cast<double>(entry.value));
-  }
-  for (const DualEntry<T>& entry : row(i)) {
-    dense[entry.label] += static_cast<T>(theta * static_cast<double>(entry.value));
-  }
-  std::vector<DualEntry<T>> mixed;
-  const auto take = [&](const DualEntry<T>& entry) {
-    if (dense[entry.label] > 0) mixed.push_back({entry.label, dense[entry.label]});
-    dense[entry.label] = 0;
-  };
-  for (const DualEntry<T>& entry : old) take(entry);
-  for (const DualEntry<T>& entry : row(i)) take(entry);
-  set(i, mixed);
-}
-
-template <class T>
 void DualLists<T>::grow(Slot& slot, std::size_t size) {
   if (std::cmp_greater(size, n_classes_)) {
     throw std::length_error("a row of z has more entries than classes");

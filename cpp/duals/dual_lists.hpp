@@ -55,9 +55,6 @@ class DualLists {
     std::copy(entries.begin(), entries.end(), resize(i, entries.size()).begin());
   }
 
-  // Row i <- old + theta (row i - old). `dense` are n_classes zeros, before and after.
-  void mix(std::int64_t i, std::span<const DualEntry<T>> old, double theta, T* dense);
-
   // Call f(c, z_ic) for the z of row i.
   template <class F>
   void each(std::int64_t i, F f) const {

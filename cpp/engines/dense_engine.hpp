@@ -1,8 +1,6 @@
 #pragma once
 // W with a row for each feature; z in lists or, of few classes, in lanes. The sequential dual method
 // (dual/dense_sweep.hpp, dual/lane_sweep.hpp). Source: Keerthi et al. 2008, algorithm 3.1.
-#include <algorithm>
-#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <span>
@@ -16,7 +14,6 @@
 #include "dual/column_loops.hpp"
 #include "dual/kernels.hpp"
 #include "dual/problem.hpp"
-#include "dual/round_loops.hpp"
 #include "dual/shrinking_loops.hpp"
 #include "duals/dual_lanes.hpp"
 #include "duals/dual_lists.hpp"
@@ -119,7 +116,7 @@ class DenseEngine final : public FeatureEngine<AnyDenseEngine, T, Duals> {
         return columns.run(kernels, goal, n_active, seed);
       }
     }
-    return Base::shrunk_loops(active, n_active, goal, seed);
+    return FeatureEngine<AnyDenseEngine, T, Duals>::shrunk_loops(active, n_active, goal, seed);
   }
 
   std::int64_t effort(const Extent& extent) const override {
@@ -127,49 +124,8 @@ class DenseEngine final : public FeatureEngine<AnyDenseEngine, T, Duals> {
   }
   bool few_classes() const override { return kLanes; }
 
- protected:
-  // In rounds, where threads are many and z in lists.
-  SweepResult sweep(bool shrunk, const WeightsView<T>& w, Scratch<T> scratch,
-                    std::span<const std::int32_t> order, double min_gap,
-                    std::int32_t* active) override {
-    if constexpr (!kLanes) {
-      if (rounds(w)) return sweep_parts(shrunk, w, scratch, order, min_gap, active);
-    }
-    return Base::sweep(shrunk, w, scratch, order, min_gap, active);
-  }
-
  private:
-  using Base = FeatureEngine<AnyDenseEngine, T, Duals>;
-
   static constexpr bool kLanes = std::is_same_v<Duals, DualLanes<T>>;
-
-  SweepResult sweep_parts(bool shrunk, const WeightsView<T>& w, Scratch<T> scratch,
-                          std::span<const std::int32_t> order, double min_gap,
-                          std::int32_t* active) {
-    SweepResult sum;
-    const std::size_t at_once = rounds_->rows_at_once();
-    for (std::size_t begin = 0; begin < order.size(); begin += at_once) {
-      const auto part = order.subspan(begin, std::min(at_once, order.size() - begin));
-      std::int32_t* const stay = active + sum.n_active;
-      sum.add(rounds_->allows_rounds(shrunk)
-                  ? rounds_->visit(w, scratch.carry, this->z(), part, shrunk, min_gap, stay)
-                  : Base::sweep(shrunk, w, scratch, part, min_gap, stay));
-    }
-    return sum;
-  }
-
-  // Made when they are first needed; null: there are none.
-  SparseRounds<T>* rounds(const WeightsView<T>& w) {
-    const Problem<T>& problem = this->problem();
-    if (!rounds_ && SparseRounds<T>::serves(problem.examples().x, w, this->n_threads())) {
-      rounds_ = std::make_unique<SparseRounds<T>>(
-          problem.examples(), kernels_for<RoundKernels<T>>(problem.instruction_set()), w,
-          this->n_threads());
-    }
-    return rounds_.get();
-  }
-
-  std::unique_ptr<SparseRounds<T>> rounds_;
 };
 
 template <class T>

@@ -16,7 +16,6 @@
 #include <span>
 
 #include "data/examples.hpp"
-#include "data/feature_shares.hpp"
 #include "dense_rows/class_major.hpp"
 #include "simd/compensated_sum.hpp"
 
@@ -56,6 +55,11 @@ struct LogisticSteps {
   const U* rows;
   const U* steps;
   std::int64_t n;
+};
+
+// Neighboring features or classes [first, last).
+struct Range {
+  std::int64_t first, last;
 };
 
 // A change of u that makes sum_i C_i (e_{y_i} - u_i) zero: each class gives up a share of its u,

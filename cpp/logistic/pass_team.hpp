@@ -78,12 +78,4 @@ void run_pass(ThreadTeam& team, const PassMemory<U>& memory, std::int64_t first,
   });
 }
 
-// The range of columns of a class-major W with rows of `stride` numbers, whole blocks of 64 bytes.
-template <class U>
-Range columns_of(int member, int size, std::int64_t stride) {
-  constexpr auto kBlock = static_cast<std::int64_t>(64 / sizeof(U));
-  const auto at = [&](std::int64_t m) { return stride / kBlock * m / size * kBlock; };
-  return {at(member), at(member + 1)};
-}
-
 }  // namespace manyclass

@@ -90,21 +90,6 @@ class ExampleSubproblem : public ExampleSummary<T> {
     return {slope - (f_.loss.regularizer(sum_z2, costs.all) - ridge), ridge};
   }
 
-  // Change of D + 1/2 ||W||^2 by a solved block of example i.
-  double gain_beside_norm(std::int64_t i, std::span<const Coordinate> block) const {
-    const std::int32_t y = examples_.labels[i];
-    const ExampleCosts costs = examples_.costs_of(i);
-    const double base_y = f_.relative ? exact_base_of(examples_.base, i, y) : 0;
-    double gain = 0, sum_z2 = 0;
-    for (const Coordinate& c : block) {
-      if (c.z_new == c.z) continue;
-      const double base = exact_base_of(examples_.base, i, c.label);
-      gain += (c.z_new - c.z) * gamma_with_base(f_, c.label == y, base, base_y);
-      costs.add_change(c.label, c.z_new, c.z, sum_z2);
-    }
-    return gain - f_.loss.regularizer(sum_z2, costs.all);
-  }
-
   // Effect of a solved block of example i.
   BlockStep step(std::int64_t i, std::span<const Coordinate> block) const {
     const ExampleCosts costs = examples_.costs_of(i);

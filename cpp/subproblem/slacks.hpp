@@ -45,13 +45,6 @@ template <class T, class Lanes>
   return Lanes::all(static_cast<T>(f.gamma_own + static_cast<double>(less))) - s;
 }
 
-// xi_c + mu_c with the mu of W alone: what base scores leave of gamma.
-[[gnu::always_inline]] inline double gamma_with_base(const Formulation& f, bool own, double base,
-                                                     double base_y) {
-  if (f.relative) return f.gamma + base - base_y;
-  return own ? f.gamma_own - base : f.gamma + base;
-}
-
 [[gnu::always_inline]] inline double largest_gamma(const Formulation& f) {
   return f.own ? std::max(f.gamma, f.gamma_own) : f.gamma;
 }

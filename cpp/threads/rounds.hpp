@@ -34,10 +34,8 @@ inline constexpr std::int64_t most_in_round(std::int64_t n_rows) { return n_rows
 // Batches of a round: as many as all threads take together, or fewer than there are threads.
 class RoundSize {
  public:
-  // At most `most`; below `least` there are no rounds.
-  RoundSize(int n_threads, std::size_t most, std::size_t least)
+  RoundSize(int n_threads, std::size_t most)
       : n_threads_(n_threads),
-        least_(least),
         most_(static_cast<double>(most)),
         size_(std::min(static_cast<double>(n_threads), most_)) {}
 
@@ -50,10 +48,10 @@ class RoundSize {
     if (theta > kAgree) size_ = std::min(most_, kMore * size_);
     if (theta < kDisagree) size_ = std::max(1.0, kFewer * size_);
   }
-  // Whether the next loop is made in rounds; a size that is too small grows again.
+  // Whether the next loop is made in rounds; a size of one batch grows again.
   bool allows_rounds() {
-    if (n_threads_ < kLeastRoundThreads || most_ < static_cast<double>(least_)) return false;
-    if (value() >= least_) return true;
+    if (n_threads_ < kLeastRoundThreads || most_ < 2) return false;
+    if (value() > 1) return true;
     size_ = std::min(most_, kMore * size_);
     return false;
   }
@@ -61,7 +59,7 @@ class RoundSize {
  private:
   static constexpr double kAgree = 0.9, kDisagree = 0.6, kMore = 1.1, kFewer = 0.7;
 
-  std::size_t n_threads_, least_;
+  std::size_t n_threads_;
   double most_, size_;
 };
 
@@ -71,7 +69,7 @@ inline int threads_with_cores(int n_threads) {
   return cores > 0 ? std::min(n_threads, cores) : n_threads;
 }
 
-// Batches [first, first + n) of a loop. What visits tell of a round is kept until the one after the
+// Batches [first, first + n) of a loop. What visits report of a round is kept until the one after the
 // next: `turn` is 0 and 1 by turns.
 struct Round {
   std::size_t first = 0, n = 0;
@@ -97,7 +95,7 @@ inline RoundLength length_of(double slope, double curvature) {
 //   add(member, n_members, round)         W += Delta W, a part of W for each member, and measure it
 //   length(round)                         of the step; every member asks
 //   shorten(member, n_members, round, theta)  after that, where theta < 1; may throw
-//   finish(round, length)                 add up what visits told; by one member
+//   finish(round, length)                 add up what visits reported; by one member
 template <class Work>
 class Rounds {
  public:
@@ -166,9 +164,9 @@ class Rounds {
 // When loops of one kind are made in rounds, of which size, and by how many threads.
 class RoundPlan {
  public:
-  // `most`, `least`: batches of a round.
-  RoundPlan(int n_threads, int capacity, std::size_t most, std::size_t least = 2)
-      : size_(n_threads, most, least), threads_(threads_with_cores(capacity)) {}
+  // `most`: batches of a round.
+  RoundPlan(int n_threads, int capacity, std::size_t most)
+      : size_(n_threads, most), threads_(threads_with_cores(capacity)) {}
 
   bool allows_rounds() { return size_.allows_rounds(); }
   // A loop over some rows in batches.

@@ -86,7 +86,7 @@ class ArrayEngine(PrimalEngine):
         return to_numpy(numbers)
 
     def placed(self, numbers: Array) -> Array:
-        """Return an ndarray as numbers that lie where W does."""
+        """Return an ndarray as numbers on the device of W."""
         there: Array = self.place.asarray(numbers, self.rows.dtype)
         return there
 

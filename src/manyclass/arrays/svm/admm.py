@@ -5,7 +5,7 @@
 with sigma_ic = 1 for c = y_i, else -1, and a weight rho_i > 0 for each row. A round, with
 z = clip(rho (gamma - sigma (v + b)), 0, C) the response of each number by itself:
 
-    U = -sigma z / rho,   S = v - U                      z is feasible as it comes
+    U = -sigma z / rho,   S = v - U                      z is feasible
     W = (I + X^T R X)^-1 X^T R (2 S - v),   R = diag rho
     v <- v + alpha (X W - S)                             alpha = 1.9
 
@@ -262,7 +262,7 @@ class OneVsRestAdmm:
         return rho * after, xp.stack(terms)
 
     def _balance(self, sizes: np.ndarray) -> None:
-        """Choose rho anew; z stays."""
+        """Choose rho again; z stays."""
         apart, size, moved, of_duals = np.sqrt(sizes)
         ratio = (apart / max(size, 1e-30)) / max(moved / max(of_duals, 1e-30), 1e-12)
         self._rho *= min(max(math.sqrt(ratio), 1 / MOST_CHANGE), MOST_CHANGE)

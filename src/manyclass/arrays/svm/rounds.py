@@ -1,4 +1,4 @@
-"""How rounds of a loop are run: one by one, or, on an NVIDIA GPU, as CUDA graphs.
+"""Rounds of a loop: one by one or, on an NVIDIA GPU, as CUDA graphs.
 
 A round is some fifteen kernels, each of which takes less time than its launch from Python. A graph
 launches all of them at once. It has a fixed number of rows: graphs are made for a few sizes, and a

@@ -201,7 +201,7 @@ class PrimalEngine:
         return numbers
 
     def placed(self, numbers: Array) -> Array:
-        """Return an ndarray as numbers that lie where W does."""
+        """Return an ndarray as numbers on the device of W."""
         return numbers
 
     def inner(self, a: Array, b: Array) -> float:

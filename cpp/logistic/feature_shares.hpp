@@ -1,19 +1,14 @@
 #pragma once
-// Ranges of features, one for each thread, to whose sums or weights it adds (logistic/pass_team.hpp,
-// dual/round_loops.hpp).
+// Ranges of features, one for each thread, to whose sums it adds (logistic/pass_team.hpp).
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <vector>
 
 #include "data/examples.hpp"
+#include "logistic/kernels.hpp"
 
 namespace manyclass {
-
-// Neighboring features or classes [first, last).
-struct Range {
-  std::int64_t first, last;
-};
 
 // The d + 1 features of X by rows, in ranges that have about equally many numbers of X, as a sample
 // of rows says. Where the features of a row do not ascend, one range has all.
@@ -31,8 +26,6 @@ class FeatureShares {
     std::sort(sample_.begin(), sample_.end());
   }
 
-  // Whether there may be several.
-  bool can_share() const { return !sample_.empty(); }
   // The range of a member of a team of `size`.
   Range of(int member, int size) const { return {begin(member, size), begin(member + 1, size)}; }
 
@@ -57,5 +50,13 @@ class FeatureShares {
   std::int64_t n_;
   std::vector<std::int32_t> sample_;  // their features, ascending
 };
+
+// The range of columns of a class-major W with rows of `stride` numbers, whole blocks of 64 bytes.
+template <class U>
+Range columns_of(int member, int size, std::int64_t stride) {
+  constexpr auto kBlock = static_cast<std::int64_t>(64 / sizeof(U));
+  const auto at = [&](std::int64_t m) { return stride / kBlock * m / size * kBlock; };
+  return {at(member), at(member + 1)};
+}
 
 }  // namespace manyclass
