@@ -45,9 +45,10 @@ def rows(seed=0, n=60, d=24, k=3, dtype=np.float64):
     return X.astype(dtype), y
 
 
-def problems(asarray, name, loss, C=0.1, *, offsets=False, bias=1.0, seed=0, **size):
+def problems(asarray, name, loss, C=0.1, *, offsets=False, bias=1.0, seed=0, scale=1.0, **size):
     """Return the same problem on the device and on the host."""
     X, y = rows(seed, **size)
+    X *= X.dtype.type(scale)
     k, weights = int(y.max()) + 1, np.linspace(0.5, 2, len(y))
     there = DeviceDataset.from_array(asarray(X), y, weights, n_classes=k, bias=bias)
     here = Dataset.from_matrix(X, y, n_classes=k, weights=weights, bias=bias)

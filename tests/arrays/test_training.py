@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from manyclass.problem import objective
+from manyclass.problem.base_scores import BaseScores
 from manyclass.training.epoch_loop import Options
 from manyclass.training.train import train
 from tests.arrays.problems import KINDS, asarray, primal, problems
@@ -104,3 +105,32 @@ def test_epochs_end_at_max_iter(asarray):
     found = trained(there, 1e-9, max_iter=2)
     assert len(found.history) == 2
     assert found.certificate.relative_gap > 1e-9
+
+
+@each("scaling", [0.3, 10.0])
+def test_certificates_are_of_intercepts_as_they_are_returned(asarray, scaling):
+    for name, loss in KINDS[:-1]:
+        there, here = problems(asarray, name, loss, bias=scaling, dtype=np.float32)
+        found = trained(there, 1e-2)
+        W = found.weights.astype(np.float64)
+        bias = np.float32(scaling)
+        W[-1] = (found.weights[-1] * bias).astype(np.float64) / scaling
+        P = primal(here, W)
+        assert abs(P - found.certificate.primal_objective) <= 1e-9 * P, name
+
+
+def test_costs_of_one_vs_rest(asarray):
+    there, here = problems(asarray, "one_vs_rest", "hinge")
+    costs = 2.0 * (1 - np.eye(here.dataset.n_classes))
+    base = BaseScores.from_costs(costs, here.dataset.labels)
+    found, best = trained(there.with_base(base)), trained(here.with_base(base), 1e-7).certificate
+    assert found.certificate.relative_gap <= TOL
+    assert found.certificate.dual_objective <= best.primal_objective
+    assert best.dual_objective <= found.certificate.primal_objective
+
+
+@each("scale", [0.1, 10.0])
+def test_features_of_other_scales(asarray, scale):
+    for name, loss in (KINDS[0], KINDS[3]):
+        there, _ = problems(asarray, name, loss, scale=scale)
+        assert trained(there, 1e-2).certificate.relative_gap <= 1e-2, name

@@ -15,7 +15,7 @@
 #include <vector>
 
 #include "data/examples.hpp"
-#include "data/feature_shares.hpp"
+#include "logistic/feature_shares.hpp"
 #include "data/loss.hpp"
 #include "data/visit_order.hpp"
 #include "dense_rows/batch_loop.hpp"

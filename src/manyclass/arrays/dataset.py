@@ -12,6 +12,7 @@ from manyclass.arrays.namespace import Place, dtype_name, namespace_of, spans, t
 from manyclass.problem.dataset import Dataset
 from manyclass.utils.types import DeviceArray, DType, IntArray, Rows
 
+NUMBERS_AT_A_TIME = 1 << 25
 # Types of X; training widens the narrow ones block by block.
 TYPES = {
     "float64": np.float64,
@@ -92,10 +93,10 @@ class DeviceDataset(Dataset):
         )
 
 
-def finite_and_largest(X: DeviceArray, rows_at_a_time: int = 1 << 16) -> tuple[bool, float]:
+def finite_and_largest(X: DeviceArray) -> tuple[bool, float]:
     """Return whether all numbers of X are finite, and the size of the largest one."""
     xp, largest, finite = namespace_of(X), 0.0, True
-    for rows in spans(X.shape[0], rows_at_a_time):
+    for rows in spans(X.shape[0], max(1, NUMBERS_AT_A_TIME // X.shape[1])):
         part = X[rows, :]
         if part.shape[0] * part.shape[1] == 0:
             continue

@@ -73,6 +73,10 @@ class ArrayEngine(PrimalEngine):
 
     def eigh(self, matrix: Array) -> tuple[Array, Array]:
         """Return the eigenvalues, at least 0, and the eigenvectors."""
+        if not bool(self.xp.all(self.xp.isfinite(matrix))):
+            raise FloatingPointError(
+                "the curvature overflows; scale the features to about one, or lower C"
+            )
         values, vectors = self.xp.linalg.eigh(matrix)
         return self.xp.clip(values, 0, None), vectors
 

@@ -12,7 +12,6 @@ from manyclass.arrays.namespace import (
     dtype_name,
     is_array,
     is_on_device,
-    is_torch,
     namespace_of,
     to_numpy,
 )
@@ -32,8 +31,8 @@ def rows_of(X: Rows, rows: Array) -> Rows:
     return found
 
 
-def moved(X: object, device: str | None) -> object:
-    """Return X on a device, through PyTorch; as it is where None, or where it lies on a device.
+def moved(X: Rows, device: str) -> DeviceArray:
+    """Return validated rows on a device, through PyTorch.
 
     Raises
     ------
@@ -44,15 +43,13 @@ def moved(X: object, device: str | None) -> object:
     MemoryError
         If X does not fit into its memory.
     """
-    if device is None or is_on_device(X):
-        return X
     try:
         torch = importlib.import_module("torch")
     except ImportError:
         raise ImportError(f"device={device!r} needs PyTorch: pip install torch") from None
     if hasattr(X, "tocsr"):
         raise ValueError(f"device={device!r} trains on dense rows; X is sparse")
-    rows: DeviceArray = X if is_torch(X) else torch.as_tensor(np.asarray(X))
+    rows = torch.as_tensor(np.require(X, requirements=["C", "W"]))
     try:
         return rows.to(device)
     except (RuntimeError, AssertionError) as error:

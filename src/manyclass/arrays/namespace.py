@@ -10,6 +10,7 @@ from __future__ import annotations
 import contextlib
 import importlib
 import sys
+import threading
 from collections.abc import Iterator
 from functools import lru_cache
 from types import ModuleType
@@ -32,10 +33,10 @@ def is_on_device(X: object) -> bool:
 
 def is_array(X: object) -> bool:
     """Whether X is an array of the standard; without an import, as its own module is loaded."""
-    module = type(X).__module__.partition(".")[0]
-    if module in ("torch", "cupy"):
-        return hasattr(X, "shape") and module in sys.modules
-    return module == "array_api_strict"
+    modules = {base.__module__.partition(".")[0] for base in type(X).__mro__}
+    if modules & {"torch", "cupy"}:
+        return hasattr(X, "shape")
+    return "array_api_strict" in modules
 
 
 @lru_cache(maxsize=1)
@@ -82,7 +83,7 @@ def to_numpy(X: DeviceArray) -> Array:
 
 def is_torch(X: DeviceArray) -> bool:
     """Whether X is a tensor of PyTorch."""
-    return type(X).__module__.partition(".")[0] == "torch"
+    return any(base.__module__.partition(".")[0] == "torch" for base in type(X).__mro__)
 
 
 def dtype_name(X: DeviceArray) -> str:
@@ -94,6 +95,11 @@ def spans(n: int, step: int) -> Iterator[slice]:
     """Yield slices of the rows 0 to n - 1, some after the others."""
     for begin in range(0, n, step):
         yield slice(begin, min(begin + step, n))
+
+
+# The switch of TF32 is one for the process; one fit at a time sets it. Values: exact, fast.
+TF32 = threading.RLock()
+PRECISIONS = {"fp32_precision": ("ieee", "tf32"), "allow_tf32": (False, True)}
 
 
 class Place:
@@ -111,7 +117,8 @@ class Place:
     """
 
     def __init__(self, X: DeviceArray) -> None:
-        self.xp, self.device = namespace_of(X), device_of(X)
+        self.xp = namespace_of(X)
+        self.device: DeviceArray = device_of(X)
         self.is_torch = is_torch(X)
         self.is_gpu = self.is_torch and str(self.device).startswith("cuda")
         self._indexes = self.is_torch or _compat().is_cupy_array(X)
@@ -136,7 +143,8 @@ class Place:
         """Return X where the condition holds, and a number elsewhere."""
         if self.is_torch:
             return self.xp.where(condition, X, other)
-        return self.xp.where(condition, X, self.xp.asarray(other, dtype=X.dtype))
+        number = self.xp.asarray(other, dtype=X.dtype, device=self.device)
+        return self.xp.where(condition, X, number)
 
     def rows_of(self, X: DeviceArray, rows: Array) -> DeviceArray:
         """Return a copy of some rows, whose numbers are on the host."""
@@ -177,14 +185,19 @@ class Place:
         columns = self.xp.argsort(A, axis=1, descending=True, stable=True)[:, :n]
         return self.xp.take_along_axis(A, columns, axis=1), columns
 
-    def current(self) -> contextlib.AbstractContextManager[None]:
-        """Return what makes this device the one on which kernels are launched."""
-        if not self.is_gpu:
-            return contextlib.nullcontext()
-        device: contextlib.AbstractContextManager[None] = sys.modules["torch"].cuda.device(
-            self.device
-        )
-        return device
+    @contextlib.contextmanager
+    def current(self) -> Iterator[None]:
+        """Launch kernels on this device meanwhile, without the automatic casts of PyTorch."""
+        with contextlib.ExitStack() as stack:
+            if self.is_torch:
+                torch = sys.modules["torch"]
+                kind = "cuda" if self.is_gpu else "cpu"
+                stack.enter_context(torch.autocast(kind, enabled=False))
+                if self.is_gpu:
+                    stack.enter_context(torch.cuda.device(self.device))
+            elif self._indexes:
+                stack.enter_context(self.device)  # of CuPy
+            yield
 
     def softmax(self, S: DeviceArray) -> DeviceArray:
         """Return the softmax of each row."""
@@ -210,17 +223,20 @@ class Place:
         return T
 
     @contextlib.contextmanager
-    def fast_products(self, wanted: bool = True) -> Iterator[None]:
-        """Compute products of float32 in TF32 meanwhile, where the device has it."""
-        if not (self.is_torch and wanted):
+    def fast_products(self, wanted: bool) -> Iterator[None]:
+        """Compute products of float32 in TF32 meanwhile, where the device has it, or not."""
+        if not self.is_gpu:
             yield
             return
         matmul = sys.modules["torch"].backends.cuda.matmul
-        before, matmul.allow_tf32 = matmul.allow_tf32, True
-        try:
-            yield
-        finally:
-            matmul.allow_tf32 = before
+        with TF32:
+            name = "fp32_precision" if hasattr(matmul, "fp32_precision") else "allow_tf32"
+            before = getattr(matmul, name)
+            setattr(matmul, name, PRECISIONS[name][wanted])
+            try:
+                yield
+            finally:
+                setattr(matmul, name, before)
 
     def free_memory(self) -> int | None:
         """Return the bytes of the device that are free; None where that is not known."""

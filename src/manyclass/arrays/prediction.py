@@ -62,7 +62,8 @@ def _scores(X: DeviceArray, coef: Array, intercept: Array) -> Iterator[DeviceArr
     b = place.asarray(np.ascontiguousarray(intercept, wide))
     step = max(LEAST_ROWS, NUMBERS_AT_A_TIME // max(coef.shape))
     for part in spans(X.shape[0], step):
-        S = xp.astype(X[part, :], dtype, copy=False) @ W + b[None, :]
+        with place.current(), place.fast_products(False):
+            S = xp.astype(X[part, :], dtype, copy=False) @ W + b[None, :]
         if not bool(xp.all(xp.isfinite(S))):
             _refuse(X[part, :], xp)
         yield S

@@ -49,12 +49,13 @@ class SmoothRows(ArrayRows):
     ) -> None:
         """Add up the losses and their gradient."""
         xp = self.xp
-        for part in self.blocks():
-            x, labels, costs = self.features(part, self.dtype), self.labels[part], self.costs[part]
-            losses, R = self.loss.value(self.scores(x, part, W), labels)
-            R *= xp.astype(costs, R.dtype)[:, None]
-            loss[0] += float(xp.sum(costs * losses))
-            self.add_back(gradient, x, R)
+        with self.place.current(), self.place.fast_products(False):
+            for part in self.blocks():
+                x, labels = self.features(part, self.dtype), self.labels[part]
+                losses, R = self.loss.value(self.scores(x, part, W), labels)
+                R *= xp.astype(self.costs[part], R.dtype)[:, None]
+                loss[0] += float(xp.sum(self.costs[part] * losses))
+                self.add_back(gradient, x, R)
 
     def curvature(
         self, W: DeviceArray, along: DeviceArray, _class_major: bool, product: DeviceArray
@@ -62,7 +63,7 @@ class SmoothRows(ArrayRows):
         """Add the product of the losses' Hessian at W with a matrix like W."""
         for at, part in enumerate(self.blocks()):
             x, labels = self.features(part, self.dtype), self.labels[part]
-            with self.place.fast_products():
+            with self.place.current(), self.place.fast_products(True):
                 state = self._state(at, part, W)
                 R = self.loss.product(state, self.products(x, along), labels)
                 R *= self.xp.astype(self.costs[part], R.dtype)[:, None]
@@ -181,7 +182,7 @@ class SmoothRows(ArrayRows):
     ) -> None:
         """Add up C_i S_i and C_i t_i."""
         for at, part in enumerate(self.blocks()):
-            with self.place.fast_products():
+            with self.place.current(), self.place.fast_products(True):
                 state = self._state(at, part, W)
                 total += self.loss.moment(state, self.labels[part], self.costs[part])
             trace += float(self.xp.sum(self.costs[part] * self.loss.trace(state)))
@@ -227,7 +228,7 @@ class SmoothRows(ArrayRows):
             state = self.loss.state(self.scores(x, some, W), labels)
             weights = self.of(self.costs, some) * scale * self.loss.trace(state)
             x = xp.concat([x, xp.full_like(x[:, :1], self.bias)], axis=1)
-            with self.place.fast_products():
+            with self.place.current(), self.place.fast_products(True):
                 product = (xp.astype(weights, self.dtype)[:, None] * x).T @ x
             total += xp.astype(product, total.dtype)
 

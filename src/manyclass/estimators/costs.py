@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, TypeAlias, TypeGuard
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from manyclass.arrays.input_arrays import on_host
 from manyclass.problem.base_scores import BaseScores
 from manyclass.problem.formulations import FORMULATIONS, Formulation
 from manyclass.problem.taxonomy import Taxonomy
@@ -277,7 +278,7 @@ def without_frame(costs: object) -> object:
 
 def _as_numbers(costs: ArrayLike) -> Numbers:
     try:
-        table = np.asarray(costs)
+        table = np.asarray(on_host(costs))
         if table.dtype.kind == "c":
             raise ValueError("it holds complex numbers")
         if table.dtype.kind in "OUS" and any(isinstance(cell, str | bytes) for cell in table.flat):

@@ -218,7 +218,7 @@ class Training:
 
     def given(self, X: RowsLike, y: ArrayLike, sample_weight: ArrayLike | None) -> FitInputs:
         """Turn the arguments of ``fit`` into a problem, and choose how it is trained."""
-        rows, targets = validated(self.model, X, y)
+        rows, targets = validated(self.model, X, y, on_device=True)
         dataset, classes = self.model._dataset(rows, targets, sample_weight, classes=self.classes)
         check_size(dataset)
         problem = self.model._problem(dataset, classes)

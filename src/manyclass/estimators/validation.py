@@ -99,6 +99,7 @@ def validated(
     *,
     reset: bool = True,
     least_rows: int = 1,
+    on_device: bool = False,
 ) -> tuple[Rows, Array]:
     """Check the arguments of ``fit`` or, without ``reset``, of ``partial_fit``.
 
@@ -110,10 +111,12 @@ def validated(
         Of X; float32 or float64, as it is given, when None.
     reset : bool, default=True
     least_rows : int, default=1
+    on_device : bool, default=False
+        Whether X may be an array on a device, or go to one.
 
     Returns
     -------
-    X : ndarray or CSR of shape (n, d)
+    X : ndarray or CSR of shape (n, d), or an array on a device
     y : ndarray of shape (n,)
 
     Raises
@@ -121,11 +124,8 @@ def validated(
     ValueError
         If they have the wrong shape, hold NaN or infinity, or y holds no classes.
     """
-    device = getattr(estimator, "device", None)
-    if device is not None or not isinstance(X, np.ndarray):
-        X = moved(X, device)
-        if is_on_device(X):
-            return _validated_on_device(estimator, X, y, reset=reset)
+    if on_device and not isinstance(X, np.ndarray) and is_on_device(X):
+        return _validated_on_device(estimator, X, y, reset=reset)
     check_sparse(X)
     given, types = rows_as_given(X)
     check = validate_data if given is X else partial(named_rows, X)
@@ -154,6 +154,10 @@ def validated(
             ) from error
         explain_rows(error)
         raise
+    device = getattr(estimator, "device", None) if on_device else None
+    if device is not None:
+        there = moved(rows, device)
+        rows = there if is_on_device(there) else rows
     return rows, targets
 
 

@@ -19,6 +19,7 @@ from sklearn.utils.metadata_routing import (
 )
 from sklearn.utils.validation import _check_sample_weight
 
+from manyclass.arrays.input_arrays import on_host
 from manyclass.estimators.coefficients import coefficients_of
 from manyclass.estimators.costs import Costs
 from manyclass.estimators.linear import LinearClassifier
@@ -174,10 +175,11 @@ class CrossValidationMixin(CrossValidatedC, LinearClassifier, BaseEstimator):
     ) -> tuple[Folds, SearchResult]:
         """Choose C; sets only the attributes of the input validation."""
         Cs = self._grid()
-        rows, targets = validated(self, X, y)
+        rows, targets = validated(self, X, y, on_device=True)
         weights = None
         if sample_weight is not None:
-            weights = _check_sample_weight(sample_weight, rows, ensure_non_negative=True)
+            given = on_host(sample_weight)
+            weights = _check_sample_weight(given, targets, ensure_non_negative=True)
         routed = self._routed(weights, params)
         splitter = check_cv(self.cv, targets, classifier=True)
         splits = checked_splits(splitter.split(rows, targets, **routed.splitter.split), targets)

@@ -17,7 +17,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.metrics import log_loss
 from sklearn.model_selection import BaseCrossValidator
 
-from manyclass.arrays.input_arrays import rows_of
+from manyclass.arrays.input_arrays import on_host, rows_of
 from manyclass.estimators.exact_fit import Training
 from manyclass.estimators.logistic import MultinomialLogisticRegression
 from manyclass.estimators.svc import MulticlassSVC
@@ -171,7 +171,7 @@ class Folds:
         """
         rows = self.splits[number][1]
         if self.metadata.get("sample_weight") is not None:
-            weights = np.asarray(self.metadata["sample_weight"])[rows]
+            weights = np.asarray(on_host(self.metadata["sample_weight"]))[rows]
             rows = rows[weights > 0] if weights.any() else rows
         metadata = {
             name: _sliced(value, rows, len(self.y)) for name, value in self.metadata.items()

@@ -46,12 +46,29 @@ for name in ("crammer_singer", "weston_watkins"):
             for _ in range(3):
                 i = torch.tensor(rng.permutation(n)[:7])
                 x = rows.features(i, rows.dtype)
-                found, wanted = (v.visit(x @ W[:-1], W, i) for v in (one, other))
+                shift = torch.tensor(rng.normal(size=k))
+                found, wanted = (v.visit(x @ W[:-1], W, i, shift) for v in (one, other))
                 for a, b in zip(found, wanted):
-                    assert torch.allclose(a, b, rtol=1e-5, atol=1e-5), (name, C, a, b)
+                    assert torch.allclose(a, b, rtol=1e-5, atol=1e-4), (name, C, a, b)
                 for visits in (one, other):
                     visits.store(i, wanted[0], torch.tensor(0.7, dtype=torch.float64))
                 assert torch.allclose(one.Z, other.Z, rtol=1e-9, atol=1e-12)
+
+from manyclass.arrays.svm import admm
+
+for offsets in (None, np.linspace(-1, 1, k)):
+    problem = Problem(data, named("one_vs_rest"), 0.3)
+    if offsets is not None:
+        problem = problem.with_base(BaseScores.from_offsets(offsets, n))
+    solver = admm.OneVsRestAdmm(problem, None)
+    solver.own_gamma = 0.7
+    T, v = (torch.tensor(rng.normal(size=(n, k))) for _ in range(2))
+    results = []
+    for kernel in (solver._kernel, None):
+        solver._kernel, solver.v[:] = kernel, v
+        results.append((*solver._relax(slice(0, n), T.clone()), solver.v.clone()))
+    for a, b in zip(*results):
+        assert torch.allclose(a, b, rtol=1e-9, atol=1e-12), (a, b)
 print("equal")
 """
 

@@ -34,7 +34,7 @@ from manyclass.problem.solution import Certificate, EpochRecord, Start, Weights,
 from manyclass.solvers.stopping import Found, StoppingRule
 from manyclass.utils.types import CsrArray, DeviceArray
 
-FIRST_RHO = 0.3  # times the root of C
+FIRST_RHO = 0.3  # times the root of C over the mean of q_i
 LESS = 0.1  # of rho, for rows whose z are all at a bound
 FIRST_BALANCE, BALANCE_EVERY = 8, 10  # rounds
 MOST_CHANGE = 5.0  # of rho at once
@@ -72,9 +72,10 @@ class OneVsRestAdmm:
         check_squared_norms(to_numpy(norms))
         self.zero_objective = zero_objective(problem)
         self.certificate = SvmCertificate(rows, norms, self.zero_objective)
-        self.gamma = problem.margins()[0]
+        self.gamma, self.own_gamma = problem.margins()
         self.caps = self.xp.astype(rows.costs, rows.dtype)
-        self._rho = FIRST_RHO * math.sqrt(float(np.mean(problem.costs)))
+        square = float(self.xp.mean(norms))
+        self._rho = FIRST_RHO * math.sqrt(float(np.mean(problem.costs)) / max(square, 1e-30))
         self.rho = self._rho + 0 * self.caps
         shape = problem.dataset.n_features + 1, rows.k
         self.W = self.place.zeros(shape, rows.dtype)  # of the last round
@@ -178,7 +179,7 @@ class OneVsRestAdmm:
         """Return gamma - sigma (s + b) of some rows."""
         if self.rows.has_base:
             S = S + self.xp.astype(self.rows.base(part), S.dtype)
-        return self.xp.where(self._signs(part), self.gamma - S, self.gamma + S)
+        return self.xp.where(self._signs(part), self.own_gamma - S, self.gamma + S)
 
     def _response(self, part: slice, v: DeviceArray) -> DeviceArray:
         """Return z of some rows."""
@@ -231,7 +232,7 @@ class OneVsRestAdmm:
         primal, linear, sizes = primal + of_rows[0], linear + of_rows[1], of_rows[2:]
         self._of_v = self._of_v + RELAXATION * (self._gram @ W - self._of_scores)
         self._of_scores, self.W = sums, W
-        self.dual = max(self.dual, linear)
+        self.dual = linear
         if primal < self._best_primal:
             self.best_W, self._best_primal = W, primal
         if is_due:
@@ -248,7 +249,7 @@ class OneVsRestAdmm:
         xp, v, rho = self.xp, self.v[part, :], self.rho[part][:, None]
         z = self._response(part, v)
         S = self._scores_of(part, v, z)
-        linear = self.gamma * z
+        linear = xp.where(self._signs(part), self.own_gamma * z, self.gamma * z)
         if self.rows.has_base:
             base = xp.astype(self.rows.base(part), v.dtype)
             linear = linear + xp.where(z > 0, z * xp.where(self._signs(part), -base, base), 0 * z)

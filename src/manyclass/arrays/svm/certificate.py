@@ -96,8 +96,16 @@ class SvmCertificate:
         distance = math.sqrt(square) * (1 + UNIT * (8 + W.size)) + rounding
         at = as_returned(problem, W)
         norm = at.norm(problem.dataset.n_classes)
-        found = [self._found(part, wide, duals(part), norm) for part in rows.blocks()]
+        returned = self._returned(W)
+        found = [self._found(part, returned, duals(part), norm) for part in rows.blocks()]
         return certificate_of(problem, at, found, distance, self.zero)
+
+    def _returned(self, W: Array) -> DeviceArray:
+        """Return W with intercepts as users have them: bias * w, rounded to the type of W."""
+        wide, bias = W.astype(np.float64), W.dtype.type(self.rows.bias)
+        if bias:
+            wide[-1] = (W[-1] * bias).astype(np.float64) / float(bias)
+        return self.rows.place.asarray(wide)
 
     def _found(self, part: slice, W: DeviceArray, z: DeviceArray, norm: float) -> Found:
         """Return the terms of a block."""

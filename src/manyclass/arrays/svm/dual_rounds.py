@@ -41,6 +41,9 @@ SHARE, MOST_SHARE, LEAST_ROWS, FEWEST_ROWS, ROUNDS_OF_ALL = 0.01, 0.03, 256, 16,
 HIGH, MORE, LOW, FEWER = 0.9, 1.1, 0.6, 0.7
 ENOUGH = 0.3  # of the full loop's gap: shrunk loops end there
 MOST_LOOPS, MOST_VISITS = 30, 1.5  # of an epoch: shrunk loops, and their visits of each row
+# Steps towards the shift of the scores by intercepts, in a round; the share of bias^2 in the q of a
+# row, beside the shift.
+SHIFTS, OWN_SHARE = 8, 0.3
 FAST_UNTIL = 0.05  # relative gap down to which products are in TF32
 AT_BOUND = 1 - 1e-6
 
@@ -89,7 +92,8 @@ class DualRounds:
         self.constant = self._constant_loss(np.setdiff1d(np.arange(rows.n), visited))
         shape = problem.dataset.n_features + 1, rows.k
         self.W = self.place.zeros(shape, rows.dtype)
-        self.visits = visits_of(rows, self.norms)
+        self.visits = visits_of(rows, self.norms - (1 - OWN_SHARE) * rows.bias**2)
+        self._no_shift = self.place.zeros((rows.k,), rows.dtype)
         self._tiny = float(np.finfo(problem.dataset.dtype).tiny)
         self._n = n = len(visited)
         self._least = min(LEAST_ROWS, max(FEWEST_ROWS, n // ROUNDS_OF_ALL))
@@ -262,13 +266,30 @@ class DualRounds:
         """Visit rows from one W; return the length of their steps that is best, and their gap."""
         xp, rows = self.xp, self.rows
         x = rows.features(i, rows.dtype)
-        V, slope, gap = self.visits.visit(x @ self.W[:-1, :], self.W, i)
+        products = x @ self.W[:-1, :]
+        shift = self._shift(products, i) if rows.bias else self._no_shift
+        V, slope, gap = self.visits.visit(products, self.W, i, shift)
         change = rows.back(x, V)
         square = xp.sum(change * change)
         theta = xp.clip(slope / xp.clip(square, self._tiny, None), 0.0, 1.0)
         self.W += theta * change
         self.visits.store(i, V, theta)
         return theta, gap
+
+    def _shift(self, products: DeviceArray, i: DeviceArray) -> DeviceArray:
+        """Return by how much the steps of rows i move the scores of the classes by intercepts.
+
+        All rows share the constant feature: at scores that did not move, their steps would be too
+        long together. t = bias^2 sum_i v_i(t) is solved by steps t += F(t) / (1 + h), h_c = bias^2
+        sum_i [v_ic != 0] / q_i.
+        """
+        xp, shift, squared = self.xp, self._no_shift, self.rows.bias**2
+        inverse = squared / self.rows.of(self.visits.q, i)
+        for _ in range(SHIFTS):
+            V, _, _ = self.visits.visit(products, self.W, i, shift)
+            slope = inverse @ xp.astype(V != 0, V.dtype)
+            shift = shift + (squared * xp.sum(V, axis=0) - shift) / (1 + slope)
+        return shift
 
     def _adapt(self, theta: float) -> None:
         """Choose the rows of the next rounds."""

@@ -143,7 +143,8 @@ class CapturedRounds(Rounds):
                 self._step(rows)
         torch.cuda.current_stream(rows.device).wait_stream(stream)
         graph = torch.cuda.CUDAGraph()
-        with torch.cuda.graph(graph, pool=self._pool):
+        how = {"pool": self._pool, "stream": stream, "capture_error_mode": "thread_local"}
+        with torch.cuda.graph(graph, **how):
             theta, gap = self._step(rows)
             self._sum.add_(gap)
             self._thetas.index_copy_(0, self._at, theta.reshape(1))

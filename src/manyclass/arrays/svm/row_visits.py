@@ -33,17 +33,20 @@ class RowVisits(Protocol):
     Attributes
     ----------
     Z : array of shape (n, k)
+    q : array of shape (n,)
     """
 
     Z: DeviceArray
+    q: DeviceArray
 
     def visit(
-        self, products: DeviceArray, W: DeviceArray, i: DeviceArray
+        self, products: DeviceArray, W: DeviceArray, i: DeviceArray, shift: DeviceArray
     ) -> tuple[DeviceArray, DeviceArray, DeviceArray]:
         """Solve the blocks of rows i, given x_i^T w_c without the constant feature.
 
-        Returned: the coefficients v of their steps, which add sum_i x_i v_i^T to W, shape (m, k);
-        sum Delta . xi; the sum of the rows' gaps before the steps.
+        They are solved at scores that are shifted by some number for each class, as if intercepts
+        had moved. Returned: the coefficients v of their steps, which add sum_i x_i v_i^T to W,
+        shape (m, k); sum Delta . xi; the sum of the rows' gaps before the steps.
         """
 
     def store(self, i: DeviceArray, V: DeviceArray, theta: DeviceArray) -> None:
@@ -58,6 +61,7 @@ class OneVsRest(Protocol):
     rho: DeviceArray
     caps: DeviceArray
     gamma: float
+    own_gamma: float
 
 
 class ArrayVisits(RowVisits):
@@ -73,19 +77,20 @@ class ArrayVisits(RowVisits):
     def __init__(self, rows: ArrayRows, norms: DeviceArray) -> None:
         self.rows, self.xp = rows, rows.xp
         self.Z = rows.place.zeros((rows.n, rows.k), rows.dtype)
-        self._caps, self._q = (self.xp.astype(a, rows.dtype) for a in (rows.costs, norms))
+        self._caps, self.q = (self.xp.astype(a, rows.dtype) for a in (rows.costs, norms))
 
     def visit(
-        self, products: DeviceArray, W: DeviceArray, i: DeviceArray
+        self, products: DeviceArray, W: DeviceArray, i: DeviceArray, shift: DeviceArray
     ) -> tuple[DeviceArray, DeviceArray, DeviceArray]:
         """Solve the blocks of rows i."""
         xp, rows = self.xp, self.rows
-        labels, cap, q = (rows.of(a, i) for a in (rows.labels, self._caps, self._q))
+        labels, cap, q = (rows.of(a, i) for a in (rows.labels, self._caps, self.q))
         S = products + rows.bias * W[-1:, :]
         if rows.has_base:
             S += xp.astype(rows.base(i), S.dtype, copy=False)
         xi, old = slacks(rows, S, labels), xp.take(self.Z, i, axis=0)
-        b = old + xp.sum(old, axis=1, keepdims=True) + xi / q[:, None]
+        shifted = xi + (shift[None, :] - xp.take(shift, labels)[:, None])
+        b = old + xp.sum(old, axis=1, keepdims=True) + shifted / q[:, None]
         b = rows.place.where(~rows.own(labels), b, -math.inf)
         is_max = rows.problem.formulation.takes_maximum
         steps = (crammer_singer if is_max else weston_watkins)(xp, b, cap) - old

@@ -72,13 +72,14 @@ if triton is not None:
 
     @triton.jit
     def _visit(
-        S, Z, rows, n_rows, labels, caps, norms, last, table, table_rows, V, slopes, gaps,
-        k, gamma, bias,
+        S, Z, rows, n_rows, labels, caps, norms, last, shift, table, table_rows, V, slopes, gaps,
+        numbers, k,
         has_base: tl.constexpr, is_max: tl.constexpr, size: tl.constexpr,
         steps: tl.constexpr, close: tl.constexpr,
     ):  # fmt: skip
         """Solve the block of a row; those from n_rows on only fill up the launch."""
         m = tl.program_id(0).to(tl.int64)
+        gamma, bias = tl.load(numbers), tl.load(numbers + 1)
         i = tl.load(rows + m)
         c = tl.arange(0, size)
         inside = c < k
@@ -92,7 +93,9 @@ if triton is not None:
         own = tl.sum(tl.where(c == y, s, 0.0), 0)
         xi = tl.where(other, gamma + s - own, 0.0)
         z = tl.load(Z + i * k + c, mask=inside, other=0.0)
-        b = tl.where(other, z + tl.sum(z, 0) + xi / q, float("-inf"))
+        moved = tl.load(shift + c, mask=inside, other=0.0)
+        shifted = xi + moved - tl.load(shift + y)
+        b = tl.where(other, z + tl.sum(z, 0) + shifted / q, float("-inf"))
         if is_max:
             theta = _root_of_maximum(b, cap, steps, close)
             new = tl.maximum(b - theta, 0.0)
@@ -119,13 +122,14 @@ if triton is not None:
 
     @triton.jit
     def _relax(
-        T, V, labels, rhos, caps, table, table_rows, sums, n, k, gamma, relaxation,
+        T, V, labels, rhos, caps, table, table_rows, sums, numbers, n, k,
         has_base: tl.constexpr, size: tl.constexpr,
     ):  # fmt: skip
         """Move v of a row of one-vs-rest; T becomes rho S."""
         m = tl.program_id(0).to(tl.int64)
         c = tl.arange(0, size)
         inside = c < k
+        gamma, own, relaxation = tl.load(numbers), tl.load(numbers + 1), tl.load(numbers + 2)
         rho, cap = tl.load(rhos + m), tl.load(caps + m)
         t = tl.load(T + m * k + c, mask=inside, other=0.0)
         v = tl.load(V + m * k + c, mask=inside, other=0.0)
@@ -133,7 +137,7 @@ if triton is not None:
         b = 0.0 * t
         if has_base:
             b = tl.load(table + tl.load(table_rows + m) * k + c, mask=inside, other=0.0)
-        margin = gamma - sign * b
+        margin = tl.where(sign > 0, own, gamma) - sign * b
         slack = tl.where(inside, margin - sign * t, 0.0)
         loss = cap * tl.sum(tl.maximum(slack, 0.0), 0)
         z = tl.where(inside, tl.minimum(tl.maximum(rho * (margin - sign * v), 0.0), cap), 0.0)
@@ -161,9 +165,11 @@ def relax(solver: OneVsRest, part: slice, T: DeviceArray) -> tuple[DeviceArray, 
     table, table_rows = (T, rows.labels) if base is None else base
     size = triton.next_power_of_2(max(k, 16))
     T = T.contiguous()
+    given = [solver.gamma, solver.own_gamma, RELAXATION]
+    numbers = torch.tensor(given, dtype=T.dtype, device=T.device)
     _relax[(m,)](
         T, solver.v[part], rows.labels[part], solver.rho[part], solver.caps[part], table,
-        table_rows[part], sums, m, k, solver.gamma, RELAXATION,
+        table_rows[part], sums, numbers, m, k,
         has_base=base is not None, size=size, num_warps=min(16, max(1, size // 256)),
     )  # fmt: skip
     return T, sums.sum(1, dtype=torch.float64)
@@ -181,23 +187,25 @@ class TritonVisits(RowVisits):
     def __init__(self, rows: ArrayRows, norms: DeviceArray) -> None:
         self.rows, xp = rows, rows.xp
         self.Z = rows.place.zeros((rows.n, rows.k), rows.dtype)
-        self._caps, self._q = (xp.astype(a, rows.dtype) for a in (rows.costs, norms))
+        self._caps, self.q = (xp.astype(a, rows.dtype) for a in (rows.costs, norms))
         base = rows.base_table()
         self._table, self._table_rows = (self._caps, rows.labels) if base is None else base
         self.n_rows = torch.zeros(1, dtype=torch.int64, device=self.Z.device)
         self._size = triton.next_power_of_2(max(rows.k, 16))
+        numbers = [rows.problem.margins()[0], rows.bias]  # Python's would be float32 in a kernel
+        self._numbers = torch.tensor(numbers, dtype=self.Z.dtype, device=self.Z.device)
         self._warps = min(16, max(1, self._size // 256))
 
     def visit(
-        self, products: DeviceArray, W: DeviceArray, i: DeviceArray
+        self, products: DeviceArray, W: DeviceArray, i: DeviceArray, shift: DeviceArray
     ) -> tuple[DeviceArray, DeviceArray, DeviceArray]:
         """Solve the blocks of rows i."""
         rows, m = self.rows, i.shape[0]
         V = torch.empty_like(products)
         sums = torch.empty((2, m), dtype=products.dtype, device=products.device)
         _visit[(m,)](
-            products, self.Z, i, self.n_rows, rows.labels, self._caps, self._q, W[-1], self._table,
-            self._table_rows, V, sums[0], sums[1], rows.k, rows.problem.margins()[0], rows.bias,
+            products, self.Z, i, self.n_rows, rows.labels, self._caps, self.q, W[-1], shift,
+            self._table, self._table_rows, V, sums[0], sums[1], self._numbers, rows.k,
             has_base=rows.has_base, is_max=rows.problem.formulation.takes_maximum,
             size=self._size, steps=MOST_STEPS, close=CLOSE, num_warps=self._warps,
         )  # fmt: skip
