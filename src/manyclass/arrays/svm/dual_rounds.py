@@ -4,15 +4,16 @@
     gamma_ic = gamma + b_ic - b_i,y_i
 
 A round takes m rows, scores them from one W by a product, solves the block of each row by itself
-(row_problems.py), and takes of all steps together the length that is best (mathematics: visits in
-parallel):
+(row_visits.py), and takes of all steps together the length that is best:
 
     Delta W = sum_i x_i a(Delta_i)^T,   theta = min(1, sum Delta . xi / ||Delta W||^2)
     z <- z + theta Delta,   W <- W + theta Delta W
 
-D never falls. m follows theta: where rows disturb one another it is short, and m falls. An epoch is
-some loops over the rows with a z strictly between its bounds (shrunk loops), then one over all
-rows. A score costs a device so little that shrunk loops visit all classes of their rows.
+D never falls. All rows share the constant feature, and would move intercepts too far together: they
+are solved at scores that are shifted by what their steps move them. m falls where theta is small,
+since rows disturb one another there. An epoch is some loops over the rows with a z strictly between
+its bounds (shrunk loops), then one over all rows. A score costs a device so little that shrunk
+loops visit all classes of their rows.
 """
 
 from __future__ import annotations
