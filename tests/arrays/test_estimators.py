@@ -19,6 +19,7 @@ from manyclass import (
     save_model,
 )
 from manyclass.arrays import namespace
+from manyclass.arrays.rows import ArrayRows
 from tests.arrays.problems import asarray, rows
 from tests.helpers.cases import each
 
@@ -221,3 +222,23 @@ def test_cpu_tensors_go_to_the_core():
     assert not namespace.is_on_device(tensor)
     one, other = (MulticlassSVC(random_state=0).fit(rows_, y) for rows_ in (tensor, X))
     assert (one.coef_ == other.coef_).all()
+
+
+def test_device_without_memory(asarray, monkeypatch):
+    def fail(self):
+        raise RuntimeError("CUDA out of memory. Tried to allocate 9 GiB")
+
+    monkeypatch.setattr(ArrayRows, "squared_norms", fail)
+    with pytest.raises(MemoryError, match="more memory than the device has"):
+        MulticlassSVC().fit(asarray(X), y)
+
+
+def test_scores_and_weights_on_the_device(asarray):
+    base, weights = np.ones((len(y), 3)), np.ones(len(y))
+    model = MultinomialLogisticRegression(class_offset=asarray(np.zeros(3)))
+    there = model.fit(asarray(X), y, asarray(weights), base_scores=asarray(base)).coef_
+    here = model.fit(X, y, weights, base_scores=base).coef_
+    np.testing.assert_allclose(there, here, atol=0.05)
+    search = MultinomialLogisticRegressionCV(Cs=[0.01, 0.1], cv=2, random_state=0)
+    search.fit(asarray(X), asarray(y), asarray(weights))
+    assert search.score(asarray(X), asarray(y), asarray(weights)) > 0.5

@@ -274,6 +274,11 @@ class Training:
                 self.model._warm_start = WarmStart.from_problem(*known)
             raise
         except (MemoryError, RuntimeError) as error:
+            if given.problem.dataset.lies_on_device and "out of memory" in str(error):
+                raise MemoryError(
+                    "training needs more memory than the device has; give fewer rows or classes, "
+                    "or 16-bit rows, or train on the CPU"
+                ) from error
             # Threads say "new thread" where there is no memory for one more.
             is_lack = isinstance(error, MemoryError) or "new thread" in str(error)
             if not isinstance(needs, Choice) or not is_lack:
