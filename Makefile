@@ -23,7 +23,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 help:
 	@echo "make demo     train, certify and predict on two data sets, beside LinearSVC"
 	@echo "make test     the tests that are not marked slow, some of the core under sanitizers"
-	@echo "make test-rest  slow tests, pages, Ray, Spark, baseline instructions, the core under sanitizers"
+	@echo "make test-rest  slow tests, pages, Ray, Spark, PyTorch, baseline instructions, the core under sanitizers"
 	@echo "make test-all make test, then make test-rest"
 	@echo "make trials   certificates of random problems judged exactly, kills, hostile input (an hour at most)"
 	@echo "make lint     ruff, mypy, import-linter, clang-format, phrases, the stub of the core"
@@ -58,8 +58,9 @@ $(VENV)/with-test: $(VENV)/built
 	-$(BIN)/python -m pip install -q liblinear-official==2.50.0
 	touch $@
 
-# Engines of clusters are large: without them, their tests are skipped. PySpark is built from source, in isolation.
-$(VENV)/with-ray $(VENV)/with-spark: $(VENV)/with-test
+# Engines of clusters and PyTorch are large: without them, their tests are skipped. PySpark is built from source, in
+# isolation.
+$(VENV)/with-ray $(VENV)/with-spark $(VENV)/with-torch: $(VENV)/with-test
 	-$(BIN)/python -m pip install -q $(shell sed -n 's/^$(@F:with-%=%) = \[\(.*\)\]/\1/p' pyproject.toml | tr -d ,)
 	touch $@
 
@@ -70,8 +71,9 @@ test: $(VENV)/with-test
 	$(BIN)/python -m pytest -n $(TEST_JOBS) --dist worksteal -m "not slow" --durations 10
 	bash tests/sanitize.sh $(BIN)/python quick
 
-# What `make test` leaves out. Tests that need the packages of docs, Ray or PySpark are marked slow.
-test-rest: $(VENV)/with-test $(VENV)/with-docs $(VENV)/with-ray $(VENV)/with-spark
+# What `make test` leaves out. Tests that need the packages of docs, Ray, PySpark or
+# PyTorch are marked slow.
+test-rest: $(VENV)/with-test $(VENV)/with-docs $(VENV)/with-ray $(VENV)/with-spark $(VENV)/with-torch
 	$(BIN)/python -m pytest -n $(TEST_JOBS) --dist worksteal -m slow
 	MANYCLASS_INSTRUCTION_SET=baseline $(BIN)/python -m pytest -q -n $(TEST_JOBS) $(BASELINE_TESTS)
 	bash tests/check_symbols.sh build/editable

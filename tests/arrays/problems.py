@@ -13,7 +13,8 @@ from manyclass.problem.dataset import Dataset
 from manyclass.problem.formulations import LOGISTIC, named
 from manyclass.problem.problem import Problem
 
-NAMESPACES = ("torch", "array_api_strict")
+# Arrays of array-api-strict are slow: some tests of them are enough.
+TORCH = pytest.param("torch", marks=pytest.mark.slow)
 KINDS = (
     ("crammer_singer", "hinge"),
     ("weston_watkins", "hinge"),
@@ -24,13 +25,24 @@ KINDS = (
 )
 
 
-@pytest.fixture(params=NAMESPACES)
+@pytest.fixture(params=[TORCH])
 def asarray(request, monkeypatch):
-    """Make arrays of a namespace, which count as lying on a device."""
+    """Make tensors, which count as lying on a device."""
+    return counted(request.param, monkeypatch)
+
+
+@pytest.fixture
+def strict(monkeypatch):
+    """Make arrays of array-api-strict, which count as lying on a device."""
+    return counted("array_api_strict", monkeypatch)
+
+
+def counted(name, monkeypatch):
+    """Return the function that makes arrays of a package; they count as lying on a device."""
     pytest.importorskip("array_api_compat")
-    module = pytest.importorskip(request.param)
+    module = pytest.importorskip(name)
     monkeypatch.setattr(namespace, "CPU_COUNTS", True)
-    if request.param == "torch":
+    if name == "torch":
         module.set_num_threads(1)  # tensors are small
         return module.as_tensor
     return module.asarray

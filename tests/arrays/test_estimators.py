@@ -20,10 +20,10 @@ from manyclass import (
 )
 from manyclass.arrays import namespace
 from manyclass.arrays.rows import ArrayRows
-from tests.arrays.problems import asarray, rows
+from tests.arrays.problems import asarray, rows, strict
 from tests.helpers.cases import each
 
-__all__ = ["asarray"]
+__all__ = ["asarray", "strict"]
 X, y = rows()
 NAMES = np.array(["left", "right", "up"])[y]
 MODELS = (
@@ -207,6 +207,7 @@ def test_multilabel_says_where_it_trains(asarray, monkeypatch):
         MultilabelSVC().fit(tensor.as_subclass(Elsewhere), np.eye(3)[y])
 
 
+@pytest.mark.slow
 def test_device_that_is_not_there(monkeypatch):
     pytest.importorskip("torch")
     with pytest.raises(ValueError, match="device='nowhere' is not there"):
@@ -214,6 +215,7 @@ def test_device_that_is_not_there(monkeypatch):
     assert MulticlassSVC(device="cpu").fit(X, y).score(X, y) > 0.5
 
 
+@pytest.mark.slow
 def test_cpu_tensors_go_to_the_core():
     torch = pytest.importorskip("torch")
     pytest.importorskip("array_api_compat")
@@ -242,3 +244,16 @@ def test_scores_and_weights_on_the_device(asarray):
     search = MultinomialLogisticRegressionCV(Cs=[0.01, 0.1], cv=2, random_state=0)
     search.fit(asarray(X), asarray(y), asarray(weights))
     assert search.score(asarray(X), asarray(y), asarray(weights)) > 0.5
+
+
+def test_arrays_of_the_standard(strict):
+    model = MultinomialLogisticRegression().fit(strict(X), NAMES)
+    assert (model.predict(strict(X)) == model.predict(X)).all()
+    assert model.predict_proba(strict(X)).shape == (len(X), 3)
+    search = MultinomialLogisticRegressionCV(Cs=[0.01, 0.1], cv=2, random_state=0)
+    assert search.fit(strict(X), y).score(strict(X), y) > 0.5
+    for wrong, match in ((X[:0], "at least one row"), (X * np.nan, "NaN"), (X[:, 0], "2D")):
+        with pytest.raises(ValueError, match=match):
+            model.fit(strict(wrong), y)
+    with pytest.raises(ValueError, match="formulation may be"):
+        MulticlassSVC(formulation="lee_lin_wahba").fit(strict(X), y)

@@ -13,6 +13,7 @@ torch = pytest.importorskip("torch")
 pytest.importorskip("array_api_compat")
 pytestmark = [
     pytest.mark.gpu,
+    pytest.mark.slow,
     pytest.mark.skipif(not torch.cuda.is_available(), reason="no NVIDIA GPU"),
 ]
 

@@ -11,10 +11,10 @@ from manyclass.problem import objective
 from manyclass.problem.base_scores import BaseScores
 from manyclass.training.epoch_loop import Options
 from manyclass.training.train import train
-from tests.arrays.problems import KINDS, asarray, primal, problems
+from tests.arrays.problems import KINDS, asarray, primal, problems, strict
 from tests.helpers.cases import each
 
-__all__ = ["asarray"]
+__all__ = ["asarray", "strict"]
 TOL = 3e-3
 
 
@@ -134,3 +134,14 @@ def test_features_of_other_scales(asarray, scale):
     for name, loss in (KINDS[0], KINDS[3]):
         there, _ = problems(asarray, name, loss, scale=scale)
         assert trained(there, 1e-2).certificate.relative_gap <= 1e-2, name
+
+
+@each(("name", "loss"), KINDS)
+def test_functions_of_the_standard_are_enough(strict, name, loss):
+    size = {"n": 24, "d": 8, "k": 3}
+    there, here = problems(strict, name, loss, C=0.02, offsets=True, **size)
+    found, best = trained(there, 0.02), trained(here, 1e-7).certificate
+    assert found.certificate.relative_gap <= 0.02
+    assert found.certificate.dual_objective <= best.primal_objective * (1 + 1e-12)
+    P = primal(here, found.weights)
+    assert abs(P - found.certificate.primal_objective) <= 1e-12 * P

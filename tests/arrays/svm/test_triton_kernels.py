@@ -73,6 +73,7 @@ print("equal")
 """
 
 
+@pytest.mark.slow
 def test_kernels_equal_array_functions():
     environment = {**os.environ, "TRITON_INTERPRET": "1"}
     command = [sys.executable, "-W", "ignore", "-c", CHECK]
