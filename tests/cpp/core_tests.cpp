@@ -15,7 +15,6 @@
 #include <vector>
 
 #include "data/examples.hpp"
-#include "logistic/feature_shares.hpp"
 #include "data/loss.hpp"
 #include "data/visit_order.hpp"
 #include "dense_rows/batch_loop.hpp"
@@ -23,6 +22,7 @@
 #include "duals/dual_lists.hpp"
 #include "engines/engine.hpp"
 #include "engines/weight_array.hpp"
+#include "logistic/feature_shares.hpp"
 #include "logistic/pass_team.hpp"
 #include "simd/dispatch.hpp"
 #include "weights/hash_tables.hpp"
