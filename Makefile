@@ -60,7 +60,11 @@ $(VENV)/with-test: $(VENV)/built
 
 # Engines of clusters and PyTorch are large: without them, their tests are skipped. PySpark is built from source, in
 # isolation.
-$(VENV)/with-ray $(VENV)/with-spark $(VENV)/with-torch: $(VENV)/with-test
+$(VENV)/with-torch: $(VENV)/with-test
+	-$(BIN)/python -m pip install -q "torch>=2.6"
+	touch $@
+
+$(VENV)/with-ray $(VENV)/with-spark: $(VENV)/with-test
 	-$(BIN)/python -m pip install -q $(shell sed -n 's/^$(@F:with-%=%) = \[\(.*\)\]/\1/p' pyproject.toml | tr -d ,)
 	touch $@
 
