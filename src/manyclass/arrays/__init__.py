@@ -1,4 +1,5 @@
-"""Training on arrays that lie on devices, by the array API standard: a part of the rows, solvers.
+"""Training on arrays of PyTorch, CuPy and others that lie on a device, by the array API standard.
 
-Matrix products are the device's; labels, costs and certificates are those of all problems.
+Rows answer the questions of ``manyclass.rows`` on the device. Problems and certificates are the
+same as on the CPU.
 """

@@ -167,24 +167,6 @@ class Place:
         for at, row in enumerate(to_numpy(rows).tolist()):
             A[row, ...] = values[at, ...]
 
-    def spread(self, values: DeviceArray, columns: DeviceArray, n_columns: int) -> DeviceArray:
-        """Return rows of zeros with row i's values added in its columns; shape (m, n_columns)."""
-        out = self.zeros((values.shape[0], n_columns), values.dtype)
-        if self.is_torch:
-            return out.scatter_add_(1, columns, values)
-        every = self.xp.arange(n_columns, device=self.device)[None, :]
-        for j in range(values.shape[1]):
-            out += self.where(every == columns[:, j : j + 1], values[:, j : j + 1], 0.0)
-        return out
-
-    def largest(self, A: DeviceArray, n: int) -> tuple[DeviceArray, DeviceArray]:
-        """Return the n largest numbers of each row, and their columns."""
-        if self.is_torch:
-            values, columns = A.topk(n, 1)
-            return values, columns
-        columns = self.xp.argsort(A, axis=1, descending=True, stable=True)[:, :n]
-        return self.xp.take_along_axis(A, columns, axis=1), columns
-
     @contextlib.contextmanager
     def current(self) -> Iterator[None]:
         """Launch kernels on this device meanwhile, without the automatic casts of PyTorch."""
