@@ -61,7 +61,7 @@ $(VENV)/with-test: $(VENV)/built
 # Engines of clusters and PyTorch are large: without them, their tests are skipped. PySpark is built from source, in
 # isolation.
 $(VENV)/with-torch: $(VENV)/with-test
-	-$(BIN)/python -m pip install -q "torch>=2.6"
+	-$(BIN)/python -m pip install -q torch==2.13.0 triton
 	touch $@
 
 $(VENV)/with-ray $(VENV)/with-spark: $(VENV)/with-test

@@ -23,6 +23,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import _check_sample_weight, check_consistent_length, column_or_1d
 
 from manyclass.estimators.linear import LinearClassifier
+from manyclass.utils.machine import weighted_sum
 from manyclass.utils.types import Array, RowsLike
 from manyclass.utils.user_warning import warn_user
 
@@ -206,4 +207,4 @@ def _slope(
     wide = scores.astype(np.float64)
     wide -= wide[np.arange(len(labels)), labels][:, None]
     p = scipy.special.softmax(wide / math.exp(log_T), axis=1)
-    return float(weights @ (p * wide).sum(axis=1))
+    return weighted_sum(weights, (p * wide).sum(axis=1))

@@ -23,7 +23,7 @@ from manyclass.prediction.scoring import (
 from manyclass.problem.objective import losses_of
 from manyclass.problem.problem import Problem, zero_objective
 from manyclass.problem.solution import relative
-from manyclass.utils.machine import effective_n_jobs
+from manyclass.utils.machine import effective_n_jobs, weighted_sum
 from manyclass.utils.types import Array, RowsLike
 
 # Share of the objective that float32 may lose.
@@ -204,5 +204,5 @@ def primal_of(problem: Problem, coef: Coefficients, intercept: Array, n_jobs: in
         part = slice(begin, begin + step)
         scores = scores_of(matrix[part], coef, intercept, n_jobs).astype(np.float64)
         losses = losses_of(problem, scores * scale, part)
-        loss += float(problem.costs[part] @ losses)
+        loss += weighted_sum(problem.costs[part], losses)
     return 0.5 * norm + loss

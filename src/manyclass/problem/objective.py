@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from manyclass.problem.formulations import Formulation
 from manyclass.problem.problem import Problem
 from manyclass.problem.solution import Certificate, relative
+from manyclass.utils.machine import weighted_sum
 from manyclass.utils.types import Array, CsrArray
 
 
@@ -80,7 +81,7 @@ def losses(problem: Problem, weights: Array) -> NDArray[np.float64]:
 def primal(problem: Problem, weights: Array) -> float:
     """P(W) = 1/2 ||W||^2 + sum_i C_i loss_i."""
     W = weights.astype(np.float64)
-    return float(0.5 * np.sum(W * W) + problem.costs @ losses(problem, weights))
+    return float(0.5 * np.sum(W * W)) + weighted_sum(problem.costs, losses(problem, weights))
 
 
 def weights_of(

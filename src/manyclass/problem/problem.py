@@ -22,7 +22,7 @@ from manyclass.problem.base_scores import EXCLUDED, BaseScores
 from manyclass.problem.dataset import Dataset, is_mapped, rows_in_region
 from manyclass.problem.formulations import LOSSES, Formulation, Loss
 from manyclass.problem.tree_scores import TreeScores
-from manyclass.utils.machine import core_class, instruction_set
+from manyclass.utils.machine import core_class, instruction_set, weighted_sum
 from manyclass.utils.types import IntArray, Numbers, Settings
 
 
@@ -195,7 +195,7 @@ NUMBERS_AT_A_TIME = 1 << 20  # of base scores
 
 def zero_objective(problem: Problem) -> float:
     """Return P(0)."""
-    return float(problem.costs @ losses_at_zero(problem))
+    return weighted_sum(problem.costs, losses_at_zero(problem))
 
 
 def losses_at_zero(problem: Problem) -> Numbers:

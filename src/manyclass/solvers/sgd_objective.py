@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from manyclass.prediction.scoring import SCORES_AT_A_TIME, Coefficients, scores_of, squared_norm
 from manyclass.problem.dataset import Dataset
+from manyclass.utils.machine import weighted_sum
 from manyclass.utils.types import Array
 
 
@@ -75,7 +76,7 @@ def stochastic_objective(
             part = slice(begin, begin + step)
             scores = scores_of(matrix[part], coef, intercept, n_jobs).astype(np.float64) * scale
             scores = scores if offsets is None else scores + offsets
-            total += float(data.weights[part] @ losses(loss, data.labels[part], scores))
+            total += weighted_sum(data.weights[part], losses(loss, data.labels[part], scores))
         weight += float(data.weights.sum())
         bias = data.bias
     if bias:

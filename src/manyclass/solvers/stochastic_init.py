@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from manyclass import _core
 from manyclass.problem.formulations import FORMULATIONS
 from manyclass.problem.problem import Problem
-from manyclass.utils.machine import core_class
+from manyclass.utils.machine import core_class, weighted_sum
 from manyclass.utils.types import Array, CsrArray
 
 # Examples per weight from which it saves time: most z of the optimum are then 0
@@ -42,7 +42,7 @@ def is_worthwhile(problem: Problem, norms: NDArray[np.float64]) -> bool:
         problem.base is None
         and problem.formulation is FORMULATIONS["crammer_singer"]
         and data.n_examples >= EXAMPLES_PER_WEIGHT * data.n_features * data.n_classes
-        and float(problem.costs @ norms) >= COST_TIMES_NORM * data.n_examples
+        and weighted_sum(problem.costs, norms) >= COST_TIMES_NORM * data.n_examples
     )
 
 

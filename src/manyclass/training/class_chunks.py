@@ -30,7 +30,7 @@ from manyclass.problem.solution import (
 from manyclass.solvers.stopping import StoppingRule
 from manyclass.solvers.weights.storage import classes_in_group, groups_in_part
 from manyclass.training.epoch_loop import Interrupted, Make, solve
-from manyclass.utils.machine import available_memory
+from manyclass.utils.machine import available_memory, weighted_sum
 from manyclass.utils.types import CsrArray
 
 P = TypeVar("P")  # W of a part, as WeightColumns keeps it
@@ -216,7 +216,7 @@ class Finished(Generic[P]):
             return 0.0, 0.0
         left = problem_of(self.problem, slice(data.n_classes - n_classes, data.n_classes))
         losses = losses_at_zero(left)
-        return float(costs @ losses), float(costs[may_gain] @ losses[may_gain])
+        return weighted_sum(costs, losses), weighted_sum(costs[may_gain], losses[may_gain])
 
 
 def solve_in_chunks(

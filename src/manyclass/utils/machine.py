@@ -25,7 +25,7 @@ from joblib.parallel import get_active_backend
 from threadpoolctl import threadpool_limits
 
 from manyclass import _core
-from manyclass.utils.types import DType
+from manyclass.utils.types import Array, DType, Numbers
 
 try:
     import resource
@@ -109,6 +109,15 @@ class _BlasLimit:
 
 
 one_blas_thread = _BlasLimit()
+
+
+def weighted_sum(weights: Numbers, values: Array) -> float:
+    """Return the scalar product of two arrays of shape (n,), the same for any number of threads.
+
+    BLAS would start its threads for 10,000 numbers: they go on waiting for work for a tenth of a
+    second, on the cores of other processes, and the order of their sums depends on their number.
+    """
+    return float((weights * values).sum())
 
 
 PROC = Path("/proc/self")

@@ -51,7 +51,7 @@ from manyclass.solvers.sgd_objective import stochastic_objective
 from manyclass.solvers.sgd_storage import check_weights, choose_sums, new_sums
 from manyclass.solvers.weights.storage import Shape
 from manyclass.utils.input_rows import check_sparse, is_sparse
-from manyclass.utils.machine import effective_n_jobs
+from manyclass.utils.machine import effective_n_jobs, weighted_sum
 from manyclass.utils.progress import progress
 from manyclass.utils.types import Array, DType, Rows, RowsLike, Settings
 from manyclass.utils.user_warning import warn_user
@@ -354,7 +354,7 @@ class StochasticModel(LinearClassifier):
         def score(running: StochasticRun) -> float:
             best = best_classes(X, *running.learnt(), 1, n_jobs)[:, 0]
             right = running.classes[best] == y
-            return float(weights @ right / weights.sum())
+            return weighted_sum(weights, right) / float(weights.sum())
 
         return score
 

@@ -17,10 +17,11 @@ from dataclasses import replace
 
 import numpy as np
 
+from manyclass import _core
 from manyclass.problem.problem import Problem
 from manyclass.problem.solution import Certificate, Start, Weights
 from manyclass.solvers.logistic.certificate import certify
-from manyclass.solvers.logistic.engine import LogisticEngine, PrimalEngine, dot, duals_fit
+from manyclass.solvers.logistic.engine import LogisticEngine, PrimalEngine, duals_fit
 from manyclass.solvers.logistic.newton import NewtonLogistic, found_of
 from manyclass.solvers.logistic.preconditioners import is_factorized, is_sampled
 from manyclass.solvers.stopping import StoppingRule
@@ -105,7 +106,7 @@ class MultinomialLogistic(NewtonLogistic):
     def _descend(self) -> tuple[int, int]:
         found = self.engine.visit(int(self.rng.integers(2**63)))
         with self.engine.regularized(self.engine.W) as W:
-            self._primal, self._gap = found.loss + 0.5 * dot(W, W), found.gap
+            self._primal, self._gap = found.loss + 0.5 * _core.sum_of_squares(W), found.gap
         self._gaps.append(self._gap)
         return 1, int(found.evaluations)
 
