@@ -312,17 +312,17 @@ def stream_data(
     ValueError
         If y holds another class.
     """
-    unknown = np.setdiff1d(y, classes)
-    if len(unknown):
-        raise ValueError(
-            f"y holds {unknown.tolist()[0]!r}, which is none of the classes that were given; all "
-            "must be given at the beginning"
-        )
     if sample_weight is not None and not np.any(sample_weight):  # scikit-learn refuses them
         check_consistent_length(X, sample_weight)
         X, y, weights = X[:0], y[:0], np.zeros(0)
     else:
         X, y, weights = _weighted(X, y, sample_weight, _complete(class_weight, classes))
+    unknown = np.setdiff1d(y, classes)
+    if len(unknown):
+        raise ValueError(
+            f"y holds {unknown.tolist()[0]!r}, which is none of the classes that were given; give "
+            'all at the beginning, or partial_fit(..., classes="grow")'
+        )
     labels = np.searchsorted(classes, y)
     return Dataset.from_matrix(
         X, labels, n_classes=len(classes), weights=weights, bias=bias, keeps_dense=False

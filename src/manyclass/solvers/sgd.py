@@ -145,6 +145,21 @@ class Stochastic:
         self.sums.load(weights, self.clock.alpha * self.clock.seen)
         self.clock.reach = self.sums.largest()
 
+    def with_classes(self, sums: Sums, places: NDArray[np.int64]) -> Stochastic:
+        """Return a run that goes on with more classes; this one stays as it is.
+
+        Parameters
+        ----------
+        sums : Sums
+            Of all classes, 0.
+        places : ndarray of shape (k,)
+            Where the classes of this run are among them.
+        """
+        sums.take(self.sums.columns(), places)
+        run = Stochastic.__new__(Stochastic)
+        run.__setstate__({**self.__getstate__(), "sums": sums})
+        return run
+
     def weights(self) -> Weights:
         """Return W, shape (d + 1, k), in memory of its own."""
         return self.sums.weights(self.clock)

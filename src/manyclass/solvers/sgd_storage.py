@@ -123,6 +123,12 @@ class Sums(Protocol):
     def load(self, weights: Weights, factor: float) -> Self:
         """S <- factor W, U <- 0."""
 
+    def columns(self) -> tuple[Weights, Weights | None]:
+        """Return S and, if averages are wanted, U, shape (d + 1, k)."""
+
+    def take(self, columns: tuple[Weights, Weights | None], places: NDArray[np.int64]) -> None:
+        """Copy the columns of other sums to these places; the others stay 0."""
+
     def largest(self) -> float:
         """Return a bound of the columns' norms ||S_c||."""
 
@@ -180,6 +186,23 @@ class DenseAccumulator:
             self._average[:] = 0
         return self
 
+    def columns(self) -> tuple[Array, Array | None]:
+        """Return S and, if averages are wanted, U, as views without padding."""
+        k = self.shape.n_classes
+        average = None if self._average is None else self._average[:, :k]
+        return self._sum[:, :k], average
+
+    def take(self, columns: tuple[Weights, Weights | None], places: NDArray[np.int64]) -> None:
+        """Copy the columns of other sums to these places; the others stay 0."""
+        for own, other in zip((self._sum, self._average), columns, strict=True):
+            if own is None or other is None:
+                continue
+            step = max(1, ELEMENTS_AT_A_TIME // self.shape.n_classes)
+            for begin in range(0, len(own), step):
+                part = other[begin : begin + step]
+                dense = part if isinstance(part, np.ndarray) else part.toarray()
+                own[begin : begin + step, places] = dense
+
     def largest(self) -> float:
         """Return a bound of the columns' norms ||S_c||."""
         return math.sqrt(squared_norm(self._sum[:, : self.shape.n_classes]))
@@ -190,17 +213,13 @@ class DenseAccumulator:
 
     def __getstate__(self) -> Settings:
         """Leave the padding out: copies must be aligned again."""
-        k = self.shape.n_classes
-        average = None if self._average is None else self._average[:, :k]
-        return {"shape": self.shape, "sum": self._sum[:, :k], "average": average}
+        S, U = self.columns()
+        return {"shape": self.shape, "sum": S, "average": U}
 
     def __setstate__(self, state: Settings) -> None:
         """Undo ``__getstate__``."""
+        S, U = state["sum"], state["average"]
         self.shape = state["shape"]
-        k = self.shape.n_classes
         self._buffer, self._sum = self._zeros()
-        self._sum[:, :k] = state["sum"]
-        self._average = None
-        if state["average"] is not None:
-            self._average = self._zeros()[1]
-            self._average[:, :k] = state["average"]
+        self._average = None if U is None else self._zeros()[1]
+        self.take((S, U), np.arange(self.shape.n_classes))

@@ -298,7 +298,7 @@ class StochasticClassifier(
         self,
         X: RowsLike,
         y: ArrayLike,
-        classes: ArrayLike | None = None,
+        classes: ArrayLike | Literal["grow"] | None = None,
         sample_weight: ArrayLike | None = None,
     ) -> Self:
         """Continue training with some rows, each of them visited once.
@@ -309,8 +309,11 @@ class StochasticClassifier(
             Examples, converted to the type of the first ones.
         y : array-like of shape (n_samples,)
             Their classes.
-        classes : array-like of shape (n_classes,), default=None
+        classes : array-like of shape (n_classes,) or "grow", default=None
             All classes that y will ever hold; needed in the first call, unless the model is fitted.
+            With "grow", labels of y that are not among the classes become classes: their weights
+            begin at 0, the number of steps and the other weights stay. Such a call copies all
+            weights, so announce the classes that you know.
         sample_weight : array-like of shape (n_samples,), default=None
             Not negative. Rows of weight 0 count as no rows: if all have it, nothing changes.
 
@@ -321,7 +324,8 @@ class StochasticClassifier(
         Raises
         ------
         ValueError
-            As in ``fit``, or if the classes are missing or others than before; with
+            As in ``fit``, or if the classes are missing or others than before, if "grow" finds
+            text beside numbers or one class only; with
             ``early_stopping``, or "balanced" class weights, which need all rows at once.
         FloatingPointError, MemoryError
             As in ``fit``.

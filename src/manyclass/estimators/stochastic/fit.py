@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 from typing import Self, cast
 from weakref import WeakKeyDictionary
 
@@ -27,12 +28,14 @@ from manyclass.estimators.stochastic.run import (
     StochasticRun,
     epoch_line,
     fitted_attributes,
+    grown,
     shape_of,
     two_at_least,
 )
 from manyclass.estimators.validation import (
     INPUT_ATTRIBUTES,
     exact_labels,
+    rows_with_weight,
     stream_data,
     validated,
 )
@@ -48,7 +51,7 @@ from manyclass.solvers.sgd import (
     train_stochastic,
 )
 from manyclass.solvers.sgd_objective import stochastic_objective
-from manyclass.solvers.sgd_storage import check_weights, choose_sums, new_sums
+from manyclass.solvers.sgd_storage import Sums, check_weights, choose_sums, new_sums
 from manyclass.solvers.weights.storage import Shape
 from manyclass.utils.input_rows import check_sparse, is_sparse
 from manyclass.utils.machine import effective_n_jobs, weighted_sum
@@ -168,29 +171,55 @@ class StochasticModel(LinearClassifier):
                 "give a dict with n / (k n_c) for class c"
             )
 
-    def _known_classes(self, classes: ArrayLike | None) -> Array:
-        """Return all classes, given those of a call of ``partial_fit``."""
+    def _known_classes(
+        self, classes: ArrayLike | None, y: Array, sample_weight: ArrayLike | None
+    ) -> Array:
+        """Return all classes, given those of a call of ``partial_fit`` and its y."""
         before: Array | None = getattr(self, "classes_", None)
+        if isinstance(classes, str):
+            if classes != "grow":
+                raise ValueError(f'classes must be an array, None or "grow", not {classes!r}')
+            none = sample_weight is not None and not np.any(sample_weight)
+            rows = slice(0) if none else rows_with_weight(y, sample_weight, None)
+            return grown(before, y[rows])
         if classes is not None:
             known = two_at_least(unique_labels(exact_labels(classes, "classes")))
             if before is None or np.array_equal(known, before):
                 return known
             raise ValueError(
                 f"classes differ from the first call of partial_fit: {classes!r} instead of "
-                f"{before}; pass the same classes, or none"
+                f'{before}; pass the same classes, or none; classes="grow" adds those of y'
             )
         if before is None:
-            raise ValueError("classes must be passed on the first call to partial_fit.")
+            raise ValueError(
+                "classes must be passed on the first call to partial_fit: all that y will ever "
+                'hold, or "grow" to take them as they come'
+            )
         return before
 
     def _started(
         self, shape: Shape, classes: Array, input_settings: InputSettings, *, go_on: bool
     ) -> StochasticRun:
-        """Begin at W = 0 or, to ``go_on`` with the same classes, where training ended."""
+        """Begin at W = 0 or, to ``go_on`` with the same classes or more, where training ended."""
         check_weights(self.loss, self.weights)
+        before: Array | None = getattr(self, "classes_", None) if go_on else None
+        if before is not None and len(before) < len(classes) and np.isin(before, classes).all():
+            fewer = replace(shape, n_classes=len(before))
+            old = self._started(fewer, before, input_settings, go_on=True)
+            sums = self._new_sums(shape, input_settings)
+            run = old.run.with_classes(sums, np.searchsorted(classes, before))
+            return StochasticRun(run, classes, input_settings.bias)
         running: StochasticRun | None = self.__dict__.get("_running") if go_on else None
         if running is not None and self._suits(running, shape, classes, input_settings):
             return running
+        sums = self._new_sums(shape, input_settings)
+        run = Stochastic(sums, new_clock(float(self.alpha), self.average))
+        if go_on and self._is_fitted_like(shape, classes):
+            W = join_weights(*self._now(), input_settings.bias)
+            run.resume(W, self.weight_seen_, self.n_steps_)
+        return StochasticRun(run, classes, input_settings.bias)
+
+    def _new_sums(self, shape: Shape, input_settings: InputSettings) -> Sums:
         averages = bool(self.average)
         choice = choose_sums(
             shape,
@@ -203,12 +232,7 @@ class StochasticModel(LinearClassifier):
         if self.verbose and choice.matters:
             print(choice, flush=True)
         n_jobs = effective_n_jobs(self.n_jobs)
-        sums = new_sums(shape, choice, averages=averages, n_jobs=n_jobs)
-        run = Stochastic(sums, new_clock(float(self.alpha), self.average))
-        if go_on and self._is_fitted_like(shape, classes):
-            W = join_weights(*self._now(), input_settings.bias)
-            run.resume(W, self.weight_seen_, self.n_steps_)
-        return StochasticRun(run, classes, input_settings.bias)
+        return new_sums(shape, choice, averages=averages, n_jobs=n_jobs)
 
     def _suits(
         self, running: StochasticRun, shape: Shape, classes: Array, input_settings: InputSettings
@@ -289,10 +313,10 @@ class StochasticModel(LinearClassifier):
     ) -> None:
         """Continue training with some rows."""
         with self._turn():
-            known = self._known_classes(classes)
             first, given = not hasattr(self, "classes_"), self._like_this()
             dtype = None if first else [self._dtype()]
             rows, targets = validated(given, X, y, dtype, reset=first)
+            known = self._known_classes(classes, targets, sample_weight)
             input_settings = self._input_settings(rows, go_on=True)
             weights = self.class_weight
             assert not isinstance(weights, str)  # "balanced" has been refused

@@ -20,6 +20,7 @@ from manyclass.problem.solution import Weights
 from manyclass.solvers.sgd import Stochastic, StochasticRecord
 from manyclass.solvers.weights.storage import Shape
 from manyclass.utils.input_rows import FLOATS
+from manyclass.utils.labels import LabelError, labels_of
 from manyclass.utils.types import Array, DType, Rows, Settings
 
 # Value of the appended feature where rows are sparse. Their length is often one: a feature of 1
@@ -123,6 +124,25 @@ def two_at_least(classes: Array) -> Array:
     if len(classes) < 2:
         raise ValueError(f"training needs at least two classes; there is {len(classes)}")
     return classes
+
+
+def grown(before: Array | None, y: Array) -> Array:
+    """Return the classes so far and those of y, ascending.
+
+    Raises
+    ------
+    ValueError
+        If there are fewer than two, or text and numbers.
+    """
+    known = [] if before is None else before.tolist()
+    try:
+        classes = np.unique(np.asarray(labels_of([*known, *np.unique(y).tolist()])))
+    except LabelError:
+        raise ValueError(
+            f"y holds {y[0].item()!r}, and the classes so far are like {known[0]!r}; the labels of "
+            "a model are all text, all numbers or all booleans"
+        ) from None
+    return before if before is not None and len(classes) == len(known) else two_at_least(classes)
 
 
 def fitted_attributes(running: StochasticRun) -> Settings:

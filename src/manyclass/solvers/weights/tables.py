@@ -109,6 +109,20 @@ class TableAccumulator:
             self._average.clear()
         return self
 
+    def columns(self) -> tuple[CsrArray, CsrArray | None]:
+        """Return S and, if averages are wanted, U, as matrices."""
+        average = None if self._average is None else self._matrix(self._average)
+        return self._matrix(self._sum), average
+
+    def take(self, columns: tuple[Weights, Weights | None], places: NDArray[np.int64]) -> None:
+        """Copy the columns of other sums to these places; the others stay 0."""
+        shape = (self.shape.n_features + 1, self.shape.n_classes)
+        for own, other in zip((self._sum, self._average), columns, strict=True):
+            if own is not None and other is not None:
+                given = sp.csr_array(other)
+                moved = places[given.indices].astype(np.int32)
+                self._fill(own, csr_on(given.data, moved, given.indptr, shape))
+
     def largest(self) -> float:
         """Return a bound of the columns' norms ||S_c||."""
         return math.sqrt(self._sum.squared_norm())
@@ -140,20 +154,16 @@ class TableAccumulator:
 
     def __getstate__(self) -> Settings:
         """Turn tables into matrices."""
-        average = None if self._average is None else self._matrix(self._average)
         own = {name: v for name, v in self.__dict__.items() if name not in ("_sum", "_average")}
-        return {**own, "sum": self._matrix(self._sum), "average": average}
+        return {**own, "columns": self.columns()}
 
     def __setstate__(self, state: Settings) -> None:
         """Undo ``__getstate__``."""
-        S, U = state.pop("sum"), state.pop("average")
+        columns = state.pop("columns")
         self.__dict__.update(state)
         self._sum = self._zeros()
-        self._fill(self._sum, S)
-        self._average = None
-        if U is not None:
-            self._average = self._zeros()
-            self._fill(self._average, U)
+        self._average = None if columns[1] is None else self._zeros()
+        self.take(columns, np.arange(self.shape.n_classes))
 
 
 def clock_factor(clock: _core.StochasticClock) -> float:
