@@ -146,7 +146,7 @@ class Stochastic:
         self.clock.reach = self.sums.largest()
 
     def with_classes(self, sums: Sums, places: NDArray[np.int64]) -> Stochastic:
-        """Return a run that goes on with more classes; this one stays as it is.
+        """Return a run that continues with more classes; this one stays as it is.
 
         Parameters
         ----------

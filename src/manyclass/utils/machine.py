@@ -114,8 +114,9 @@ one_blas_thread = _BlasLimit()
 def weighted_sum(weights: Numbers, values: Array) -> float:
     """Return the scalar product of two arrays of shape (n,), the same for any number of threads.
 
-    BLAS would start its threads for 10,000 numbers: they go on waiting for work for a tenth of a
-    second, on the cores of other processes, and the order of their sums depends on their number.
+    BLAS would start its threads for 10,000 numbers. They then wait for work for a tenth of a
+    second, on cores that other processes could use, and the order of the sum depends on their
+    number.
     """
     return float((weights * values).sum())
 
