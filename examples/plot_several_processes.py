@@ -4,7 +4,7 @@ Several MPI processes
 
 With ``mpiexec``, every process holds some of the classes, so W may be too large for one machine.
 The optimum and the kind of certificate are the same as with one process. This example needs
-``mpi4py`` and an MPI library (``pip install 'manyclass[mpi]' mpich``); without them it trains in
+``mpi4py`` and an MPI library (``pip install mpi4py mpich``); without them it trains in
 one process and says so.
 """
 

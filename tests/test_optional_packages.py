@@ -141,3 +141,11 @@ def test_an_import_that_is_not_guarded_is_found():
     assert needs_of_quick_tests(ast.parse(quick)) == {"ray"}
     assert needs_of_quick_tests(ast.parse("from tests.helpers.spark import frame")) == {"pyspark"}
     assert needs_of_quick_tests(ast.parse(f"@pytest.mark.slow\n{quick}")) == set()
+
+
+def test_pages_and_messages_name_the_missing_package_itself():
+    """The package is on no index: an extra of it cannot be installed by its name alone."""
+    files = [ROOT / "README.md"]
+    for folder, kind in [("src", "py"), ("docs", "md"), ("examples", "py")]:
+        files += (ROOT / folder).rglob(f"*.{kind}")
+    assert [str(path) for path in files if "manyclass[" in path.read_text()] == []

@@ -13,7 +13,7 @@ try:
     from dask import compute, delayed, is_dask_collection
 except ImportError as missing:
     raise ImportError(
-        f"manyclass.dask needs Dask ({missing}); pip install 'manyclass[dask]'"
+        f"manyclass.dask needs Dask ({missing}); pip install 'dask[array,dataframe]' distributed"
     ) from missing
 
 from manyclass.distributed.clusters.cluster import ClusterTraining

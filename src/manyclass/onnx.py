@@ -1,6 +1,6 @@
 """Models in ONNX: importing this module lets skl2onnx convert them, in pipelines as well.
 
-It needs skl2onnx (``pip install 'manyclass[onnx]'``). The outputs are those of skl2onnx's other
+It needs skl2onnx (``pip install skl2onnx``). The outputs are those of skl2onnx's other
 classifiers: ``label``, and ``probabilities`` of shape (n_samples, n_classes). A model without
 probabilities has its scores there (of two classes: -s and s); ``to_onnx`` calls them ``scores``.
 The options of skl2onnx, ``zipmap`` (a dictionary for each row instead, unless it is False),
@@ -29,7 +29,7 @@ try:
     from skl2onnx.common.utils_classifier import get_label_classes
 except ImportError as missing:
     raise ImportError(
-        f"manyclass.onnx needs skl2onnx ({missing}); pip install 'manyclass[onnx]'"
+        f"manyclass.onnx needs skl2onnx ({missing}); pip install skl2onnx"
     ) from missing
 
 from manyclass.estimators.coefficients import WithCoefficients, coefficients_of

@@ -13,9 +13,7 @@ try:
     import ray
     import ray.data
 except ImportError as missing:
-    raise ImportError(
-        f"manyclass.ray needs Ray ({missing}); pip install 'manyclass[ray]'"
-    ) from missing
+    raise ImportError(f"manyclass.ray needs Ray ({missing}); pip install 'ray[data]'") from missing
 
 from manyclass.distributed.clusters.cluster import ClusterTraining
 from manyclass.distributed.clusters.estimator import (

@@ -8,7 +8,7 @@ try:
     import pyspark.ml  # noqa: F401  # is it there?
 except ImportError as missing:
     raise ImportError(
-        f"manyclass.spark needs PySpark ({missing}); pip install 'manyclass[spark]'"
+        f"manyclass.spark needs PySpark ({missing}); pip install 'pyspark[sql]'"
     ) from missing
 
 from manyclass.distributed.clusters.estimator import ClusterLogisticRegression, ClusterSVC

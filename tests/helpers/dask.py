@@ -6,7 +6,9 @@ import itertools
 
 import pytest
 
-pytest.importorskip("distributed", reason="needs Dask: pip install 'manyclass[dask]'")
+pytest.importorskip(
+    "distributed", reason="needs Dask: pip install 'dask[array,dataframe]' distributed"
+)
 
 import dask
 import dask.array as da

@@ -15,6 +15,6 @@ needs_mpi = [
     pytest.mark.slow,
     pytest.mark.skipif(
         importlib.util.find_spec("mpi4py") is None or not MPIEXEC.exists(),
-        reason="needs mpi4py and mpich: pip install 'manyclass[mpi]' mpich",
+        reason="needs mpi4py and mpich: pip install mpi4py mpich",
     ),
 ]

@@ -13,7 +13,7 @@ import psutil
 import pytest
 import scipy.sparse as sp
 
-pytest.importorskip("pyspark", reason="needs PySpark: pip install 'manyclass[spark]'")
+pytest.importorskip("pyspark", reason="needs PySpark: pip install 'pyspark[sql]'")
 if shutil.which("java") is None:
     pytest.skip("needs Java 17", allow_module_level=True)
 

@@ -51,7 +51,7 @@ def _compat() -> ModuleType:
         return importlib.import_module("array_api_compat")
     except ImportError:
         raise ImportError(
-            "training on a device needs array-api-compat: pip install 'manyclass[devices]'"
+            "training on a device needs a package: pip install array-api-compat"
         ) from None
 
 

@@ -139,7 +139,7 @@ def world() -> Communicator:
     except (ImportError, RuntimeError) as error:
         what = str(error).splitlines()[0]
         raise ValueError(
-            f"{started}, but mpi4py cannot be used ({what}); pip install 'manyclass[mpi]' and an "
+            f"{started}, but mpi4py cannot be used ({what}); pip install mpi4py and an "
             "MPI library, such as mpich"
         ) from error
     if MPI.COMM_WORLD.Get_size() == 1:

@@ -73,7 +73,7 @@ def save_data(
         labels are of another kind, batches differ in columns, dtype or kind, or a table lacks a
         column or a value.
     ImportError
-        If X is a table, and pyarrow is missing (``pip install 'manyclass[arrow]'``).
+        If X is a table, and pyarrow is missing (``pip install pyarrow``).
     OSError
         If a file cannot be read or written.
 

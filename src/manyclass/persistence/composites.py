@@ -252,7 +252,7 @@ def _skops() -> ModuleType:
         import skops.io
     except ImportError as missing:
         raise ImportError(
-            f"pipelines in model files need skops ({missing}); pip install 'manyclass[skops]', or "
+            f"pipelines in model files need skops ({missing}); pip install skops, or "
             "save the classifier alone"
         ) from missing
     module: ModuleType = skops.io

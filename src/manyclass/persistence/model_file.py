@@ -103,7 +103,7 @@ def save_model(path: Source, estimator: Model) -> None:
         is no number or name is not kept. What is around the classifiers is scikit-learn's, of types
         whose contents ``load_model`` can check (no trees, neighbors or kernel machines), without
         functions other than those of NumPy and SciPy; it needs skops (``pip install
-        'manyclass[skops]'``).
+        skops``).
 
     Raises
     ------

@@ -17,7 +17,9 @@ import pytest
 from manyclass import MulticlassSVC, MultinomialLogisticRegression, load_model, save_model
 from tests.helpers.parts import DATA, WEIGHTS, D, K, X, Y, at_question, check_certificate, ends
 
-pytest.importorskip("distributed", reason="needs Dask: pip install 'manyclass[dask]'")
+pytest.importorskip(
+    "distributed", reason="needs Dask: pip install 'dask[array,dataframe]' distributed"
+)
 
 import dask
 import dask.array as da

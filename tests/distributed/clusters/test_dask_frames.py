@@ -7,7 +7,9 @@ import pytest
 
 from manyclass import MulticlassSVC, MultinomialLogisticRegression
 
-pytest.importorskip("distributed", reason="needs Dask: pip install 'manyclass[dask]'")
+pytest.importorskip(
+    "distributed", reason="needs Dask: pip install 'dask[array,dataframe]' distributed"
+)
 pytest.importorskip("pyarrow")
 pytest.importorskip("pandas")
 

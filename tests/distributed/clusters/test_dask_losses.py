@@ -10,7 +10,9 @@ import pytest
 from manyclass import MulticlassSVC
 from tests.helpers.parts import X, Y, at_question, check_certificate
 
-pytest.importorskip("distributed", reason="needs Dask: pip install 'manyclass[dask]'")
+pytest.importorskip(
+    "distributed", reason="needs Dask: pip install 'dask[array,dataframe]' distributed"
+)
 
 import dask.array as da
 from dask.distributed import wait

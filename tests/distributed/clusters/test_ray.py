@@ -16,7 +16,7 @@ import pytest
 from manyclass import MulticlassSVC, MultinomialLogisticRegression, load_model, save_model
 from tests.helpers.parts import DATA, WEIGHTS, D, K, X, Y, at_question, check_certificate, ends
 
-ray = pytest.importorskip("ray", reason="needs Ray: pip install 'manyclass[ray]'")
+ray = pytest.importorskip("ray", reason="needs Ray: pip install 'ray[data]'")
 pytest.importorskip("ray.data")
 
 from manyclass.ray import RayMulticlassSVC, RayMultinomialLogisticRegression  # noqa: E402

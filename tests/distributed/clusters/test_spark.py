@@ -13,7 +13,7 @@ import pytest
 from manyclass import MulticlassSVC, MultinomialLogisticRegression
 from tests.helpers.parts import DATA, WEIGHTS, D, K, X, Y, at_question, check_certificate
 
-pytest.importorskip("pyspark", reason="needs PySpark: pip install 'manyclass[spark]'")
+pytest.importorskip("pyspark", reason="needs PySpark: pip install 'pyspark[sql]'")
 
 from pyspark.ml import Pipeline, PipelineModel
 from pyspark.ml.feature import VectorAssembler

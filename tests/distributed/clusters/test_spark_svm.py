@@ -16,7 +16,7 @@ from manyclass.distributed.rows.data import global_info
 from manyclass.distributed.rows.svm_rows import COUNTS, TERMS
 from tests.helpers.parts import DATA, WEIGHTS, X, Y, at_question, primal
 
-pytest.importorskip("pyspark", reason="needs PySpark: pip install 'manyclass[spark]'")
+pytest.importorskip("pyspark", reason="needs PySpark: pip install 'pyspark[sql]'")
 
 from pyspark.ml import Pipeline, PipelineModel
 

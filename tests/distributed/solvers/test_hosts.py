@@ -17,7 +17,7 @@ from measuring import hosts
 SECONDS = 50
 TOL = 1e-7
 REASON = (
-    "needs mpi4py and mpich: pip install 'manyclass[mpi]' mpich"
+    "needs mpi4py and mpich: pip install mpi4py mpich"
     if importlib.util.find_spec("mpi4py") is None or not hosts.MPIEXEC.exists()
     else hosts.unusable()
 )

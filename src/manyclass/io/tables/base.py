@@ -64,9 +64,7 @@ def pyarrow_for(what: str) -> ModuleType:
     try:
         import pyarrow
     except ImportError as missing:
-        raise ImportError(
-            f"{what} needs pyarrow ({missing}); pip install 'manyclass[arrow]'"
-        ) from missing
+        raise ImportError(f"{what} needs pyarrow ({missing}); pip install pyarrow") from missing
     module: ModuleType = pyarrow
     return module
 

@@ -1,7 +1,7 @@
 """Read tables in batches of rows: Parquet, Arrow, CSV, data frames, and arrays of NumPy.
 
 One column is the label, the others are the features: numbers, or vectors of numbers, such as
-embeddings. pyarrow reads all but NumPy's files (``pip install 'manyclass[arrow]'``). The first
+embeddings. pyarrow reads all but NumPy's files (``pip install pyarrow``). The first
 block of a CSV file says which of its columns are numbers.
 """
 
