@@ -24,6 +24,9 @@ from manyclass.persistence.liblinear import save_liblinear as save_liblinear
 from manyclass.persistence.model_file import load_model as load_model
 from manyclass.persistence.model_file import save_model as save_model
 from manyclass.persistence.trusted_types import skops_trusted_types as skops_trusted_types
+from manyclass.pipelines import calibrate as calibrate
+from manyclass.pipelines import predict_labels as predict_labels
+from manyclass.pipelines import predict_top_k as predict_top_k
 from manyclass.problem.taxonomy import Taxonomy as Taxonomy
 from manyclass.reports.confusion import ConfusionPairs as ConfusionPairs
 from manyclass.reports.report import write_report as write_report

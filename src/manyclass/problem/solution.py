@@ -304,12 +304,11 @@ def scale_of(gap: float, primal: float, zero: float, least: float = LEAST_GAP) -
 
 
 def relative(gap: float, primal: float, zero: float, least: float = LEAST_GAP) -> float:
-    """Return gap / min(P, P(0) - D) as ``scale_of`` has it, and 0 when both vanish."""
-    return share_of(gap, scale_of(gap, primal, zero, least))
+    """Return gap / min(P, P(0) - D) as ``scale_of`` has it.
 
-
-def share_of(gap: float, scale: float) -> float:
-    """Return gap / scale; 0 when both vanish, infinity when there is a gap and no scale."""
+    0 when both vanish, infinity when there is a gap and nothing to divide it by.
+    """
+    scale = scale_of(gap, primal, zero, least)
     if scale > 0:
         return float(np.divide(gap, scale))
     return math.inf if gap > 0 else 0.0

@@ -55,7 +55,6 @@ from manyclass.problem.solution import (
     relative,
     rounding_share,
     scale_of,
-    share_of,
 )
 from manyclass.rows.parts import Parts
 from manyclass.rows.questions import ConsensusRounds
@@ -177,7 +176,7 @@ class ConsensusAdmm:
         loops, evaluations, active, apart, rounding = counts[:, :-1].sum(axis=0).tolist()
         rounding *= float(scale.max())
         found = self._found = self._best_of(self._inspect(of_duals, rounding))
-        self._pace(share_of(found.gap, found.primal_objective), math.sqrt(apart))
+        self._pace(relative(found.gap, found.primal_objective, math.inf), math.sqrt(apart))
         moves = (self.V - before) * (scale * np.sqrt(self._holders))
         self._moved = self.rho * math.sqrt(squared_norm(moves))
         return EpochRecord(
