@@ -234,6 +234,11 @@ void bind_mean_constructor(nb::class_<HeldMeanEngine, HeldEngine>& engine) {
 }
 
 void bind_newton(nb::module_& m) {
+  nb::class_<NewtonResponse>(m, "NewtonResponse")
+      .def_ro("gradient", &NewtonResponse::gradient)
+      .def_ro("distance", &NewtonResponse::distance)
+      .def_ro("slope", &NewtonResponse::slope)
+      .def_ro("curvature", &NewtonResponse::curvature);
   nb::class_<NewtonRound>(m, "NewtonRound")
       .def_ro("primal", &NewtonRound::primal)
       .def_ro("gap", &NewtonRound::gap)
@@ -244,11 +249,13 @@ void bind_newton(nb::module_& m) {
   const nb::call_guard<nb::gil_scoped_release> release;
   nb::class_<Newton>(m, "ProximalNewton")
       .def("rebuild", &Newton::rebuild, "anew"_a, release)
-      .def("round", &Newton::round, "epsilon"_a, "budget"_a, release)
+      .def("respond", &Newton::respond, "epsilon"_a, release)
+      .def("step", &Newton::step, "budget"_a, release)
+      .def("move", &Newton::move, "length"_a, release)
       .def("read_weights", &Newton::read_weights, "out"_a)
       .def("write_weights", &Newton::write_weights, "weights"_a)
-      .def_prop_ro("squared_duals", &Newton::squared_duals)
-      .def("gradient_at", &Newton::gradient_at, "weights"_a, "epsilon"_a, "out"_a)
+      .def("squared_duals", &Newton::squared_duals)
+      .def("read_gradient", &Newton::read_gradient, "out"_a)
       .def("hessian_times", &Newton::hessian_times, "p"_a, "out"_a)
       .def("preconditioned", &Newton::preconditioned, "p"_a, "whole"_a, "out"_a)
       .def(

@@ -1,12 +1,23 @@
 #pragma once
-// The proximal Newton method (newton/proximal_newton.hpp) on the W and z of an engine.
+// Steps of the proximal Newton method (newton/proximal_newton.hpp) on the W and z of an engine. The
+// rounds are in Python (solvers/newton/proximal_newton.py), one loop wherever the rows are.
 #include <cstdint>
 #include <memory>
+#include <optional>
 
 #include "engines/engine.hpp"
 #include "engines/weight_array.hpp"
 
 namespace manyclass {
+
+// The response z to W, around zbar.
+struct NewtonResponse {
+  double gradient = 0;  // ||W - W(z)||
+  double distance = 0;  // ||z - zbar||^2
+  // D at zbar + t (z - zbar) is D + slope t - curvature t^2 / 2.
+  double slope = 0;
+  double curvature = 0;
+};
 
 // Result of a round. Gap, loss and violation are of W and zbar after it.
 struct NewtonRound {
@@ -25,9 +36,13 @@ class Newton {
   // Recompute W(zbar) and the scores, free of the rounding of many steps. If set, W restarts at
   // W(zbar).
   virtual void rebuild(bool anew) = 0;
-  // Newton steps at epsilon until W is close to the minimizer of phi, or `budget` scores are
-  // computed; then the step of zbar, which does not need W to be close.
-  virtual NewtonRound round(double epsilon, std::int64_t budget) = 0;
+  // A round begins: z(W).
+  virtual NewtonResponse respond(double epsilon) = 0;
+  // A Newton step of W, and z there; nothing if `budget` scores are computed, or if rounding hides
+  // any further progress.
+  virtual std::optional<NewtonResponse> step(std::int64_t budget) = 0;
+  // It ends: zbar += length (z - zbar), for which W need not be close to the minimizer of phi.
+  virtual NewtonRound move(double length) = 0;
   virtual void read_weights(Weights& out) const = 0;
   // `rebuild` must follow.
   virtual void write_weights(const Weights& weights) = 0;
@@ -36,7 +51,7 @@ class Newton {
 
   // For the tests: the gradient of phi at W; there, products with its Hessian and with the inverse
   // of a preconditioner, that with one matrix for all classes or the whole Hessian; z(W).
-  virtual void gradient_at(const Weights& weights, double epsilon, Weights& out) = 0;
+  virtual void read_gradient(Weights& out) const = 0;
   virtual void hessian_times(const Weights& p, Weights& out) = 0;
   virtual void preconditioned(const Weights& p, bool whole, Weights& out) = 0;
   virtual AnyCsr response() const = 0;

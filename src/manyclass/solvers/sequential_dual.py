@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import math
 import time
+from contextlib import nullcontext
 from typing import NamedTuple
 
 import numpy as np
@@ -30,6 +31,7 @@ from manyclass.solvers.newton_phase import NewtonPhase, Pace
 from manyclass.solvers.stochastic_init import is_worthwhile, stochastic_start
 from manyclass.solvers.stopping import Findings, StoppingRule
 from manyclass.solvers.weights.storage import squared_norm
+from manyclass.utils.machine import one_blas_thread
 from manyclass.utils.types import CsrArray
 
 # In the shrunk loops an example waits for the next full loop once its gap is below the engine's
@@ -302,8 +304,10 @@ class SequentialDual:
 
     def _newton_round(self, phase: NewtonPhase) -> EpochRecord | None:
         """Run one round; None where there is no memory for it, and the phase has ended for good."""
+        numpy_steps = not self.engine.few_classes
         try:
-            found = phase.round()
+            with one_blas_thread() if numpy_steps else nullcontext():
+                found = phase.round()
         except MemoryError:  # z is as it was
             phase.end(for_good=True)
             self.engine.rebuild()
