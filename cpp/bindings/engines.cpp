@@ -3,6 +3,7 @@
 #include <nanobind/ndarray.h>
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/string.h>
+#include <nanobind/stl/tuple.h>
 #include <nanobind/stl/unique_ptr.h>
 #include <nanobind/stl/vector.h>
 
@@ -234,11 +235,6 @@ void bind_mean_constructor(nb::class_<HeldMeanEngine, HeldEngine>& engine) {
 }
 
 void bind_newton(nb::module_& m) {
-  nb::class_<NewtonResponse>(m, "NewtonResponse")
-      .def_ro("gradient", &NewtonResponse::gradient)
-      .def_ro("distance", &NewtonResponse::distance)
-      .def_ro("slope", &NewtonResponse::slope)
-      .def_ro("curvature", &NewtonResponse::curvature);
   nb::class_<NewtonRound>(m, "NewtonRound")
       .def_ro("primal", &NewtonRound::primal)
       .def_ro("gap", &NewtonRound::gap)
@@ -250,7 +246,15 @@ void bind_newton(nb::module_& m) {
   nb::class_<Newton>(m, "ProximalNewton")
       .def("rebuild", &Newton::rebuild, "anew"_a, release)
       .def("respond", &Newton::respond, "epsilon"_a, release)
-      .def("step", &Newton::step, "budget"_a, release)
+      .def("direction", &Newton::direction, "budget"_a, release)
+      .def(
+          "slopes",
+          [](Newton& newton, const std::vector<double>& lengths) {
+            require(!lengths.empty(), "there must be a length");
+            return std::vector<double>{newton.slope(lengths[0])};
+          },
+          "lengths"_a, release, "The slope at the first length.")
+      .def("advance", &Newton::advance, "length"_a, release)
       .def("move", &Newton::move, "length"_a, release)
       .def("read_weights", &Newton::read_weights, "out"_a)
       .def("write_weights", &Newton::write_weights, "weights"_a)

@@ -3,21 +3,16 @@
 // rounds are in Python (solvers/newton/proximal_newton.py), one loop wherever the rows are.
 #include <cstdint>
 #include <memory>
-#include <optional>
+#include <tuple>
 
 #include "engines/engine.hpp"
 #include "engines/weight_array.hpp"
 
 namespace manyclass {
 
-// The response z to W, around zbar.
-struct NewtonResponse {
-  double gradient = 0;  // ||W - W(z)||
-  double distance = 0;  // ||z - zbar||^2
-  // D at zbar + t (z - zbar) is D + slope t - curvature t^2 / 2.
-  double slope = 0;
-  double curvature = 0;
-};
+// The response z to W, around zbar: ||W - W(z)||, ||z - zbar||^2; the slope and the curvature of D
+// at zbar + t (z - zbar), D + slope t - curvature t^2 / 2.
+using NewtonResponse = std::tuple<double, double, double, double>;
 
 // Result of a round. Gap, loss and violation are of W and zbar after it.
 struct NewtonRound {
@@ -38,9 +33,13 @@ class Newton {
   virtual void rebuild(bool anew) = 0;
   // A round begins: z(W).
   virtual NewtonResponse respond(double epsilon) = 0;
-  // A Newton step of W, and z there; nothing if `budget` scores are computed, or if rounding hides
-  // any further progress.
-  virtual std::optional<NewtonResponse> step(std::int64_t budget) = 0;
+  // Find the direction of a step: the slope of phi along it, at W; 0 if `budget` scores are computed,
+  // or if rounding hides any further progress.
+  virtual double direction(std::int64_t budget) = 0;
+  // The slope at W + t direction.
+  virtual double slope(double t) = 0;
+  // W += t direction; z(W).
+  virtual NewtonResponse advance(double t) = 0;
   // It ends: zbar += length (z - zbar), for which W need not be close to the minimizer of phi.
   virtual NewtonRound move(double length) = 0;
   virtual void read_weights(Weights& out) const = 0;

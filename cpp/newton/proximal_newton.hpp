@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
-#include <optional>
+#include <utility>
 #include <vector>
 
 #include "data/array_views.hpp"
@@ -61,9 +61,28 @@ class ProximalNewton final : public Newton {
     return respond();
   }
 
-  std::optional<NewtonResponse> step(std::int64_t budget) override {
+  double direction(std::int64_t budget) override {
     budget_ = budget;
-    if (is_spent() || !newton_step()) return std::nullopt;
+    if (is_spent()) return 0;
+    if (whole_ ? hessian_.is_due() : factor_.is_due()) build(is_whole_worthwhile());
+    turns_ = 0;
+    if (!conjugate_gradients()) return 0;
+    if (!whole_) usual_turns_ = turns_;
+    arrays_.centre(step_);
+    score(step_, along_);
+    arrays_.round(w_, scratch_);
+    slope_at_0_ = arrays_.dot(scratch_, step_);
+    curvature_ = arrays_.dot(step_, step_);
+    longest_ = 0;
+    return arrays_.dot(gradient_, step_);
+  }
+  double slope(double t) override {
+    const bool beyond = t > std::exchange(longest_, std::max(t, longest_));
+    return slope_at_0_ + t * curvature_ + slope_.at(proximal(), t, beyond, row_work());
+  }
+  NewtonResponse advance(double t) override {
+    arrays_.add(t, step_, w_);
+    kernels_.axpy(t, along_.data(), scores_.data(), n_ * centre_.stride());
     ++steps_;
     return respond();
   }
@@ -159,10 +178,8 @@ class ProximalNewton final : public Newton {
     arrays_.subtract(w_, response_, gradient_);
     arrays_.subtract(response_, at_centre_, step_);
     arrays_.subtract(w_, at_centre_, scratch_);
-    return {.gradient = std::sqrt(arrays_.dot(gradient_, gradient_)),
-            .distance = sum.distance,
-            .slope = sum.ascent + arrays_.dot(scratch_, step_),
-            .curvature = arrays_.dot(step_, step_) + sum.ridge};
+    return {std::sqrt(arrays_.dot(gradient_, gradient_)), sum.distance,
+            sum.ascent + arrays_.dot(scratch_, step_), arrays_.dot(step_, step_) + sum.ridge};
   }
 
   // zbar += t (z - zbar); z and W(z) stay.
@@ -203,21 +220,6 @@ class ProximalNewton final : public Newton {
     result.gap += 0.5 * arrays_.dot(step_, step_);
     arrays_.round(w_, step_);
     result.primal += 0.5 * arrays_.dot(step_, step_);
-  }
-
-  // One step of W; false if rounding hides any further progress.
-  bool newton_step() {
-    if (whole_ ? hessian_.is_due() : factor_.is_due()) build(is_whole_worthwhile());
-    turns_ = 0;
-    if (!conjugate_gradients()) return false;
-    if (!whole_) usual_turns_ = turns_;
-    arrays_.centre(step_);
-    score(step_, along_);
-    const double t = length();
-    if (!(t > 0)) return false;
-    arrays_.add(t, step_, w_);
-    kernels_.axpy(t, along_.data(), scores_.data(), n_ * centre_.stride());
-    return true;
   }
 
   // Whether the whole Hessian costs no more than the turns that the last step with the other
@@ -280,15 +282,6 @@ class ProximalNewton final : public Newton {
     evaluations_ += pass_.n_zone() * centre_.n_classes();
   }
 
-  // The step length along `step`.
-  double length() {
-    arrays_.round(w_, scratch_);
-    const double constant = arrays_.dot(scratch_, step_), linear = arrays_.dot(step_, step_);
-    return line_search(arrays_.dot(gradient_, step_), [&](double t, bool beyond) {
-      return constant + t * linear + slope_.at(proximal(), t, beyond, row_work());
-    });
-  }
-
   const Examples<T>& examples_;
   const NewtonKernels<T>& kernels_;
   NewtonArrays<T> arrays_;
@@ -309,11 +302,13 @@ class ProximalNewton final : public Newton {
   Array step_{arrays_.numbers()};
   Array scratch_{arrays_.numbers()};
   double epsilon_ = 1;
-  double features_ = 0;            // of an example, on average
-  bool whole_ = false;             // whether the preconditioner in use is the whole Hessian
-  int turns_ = 0;                  // of the last step
-  int usual_turns_ = kUsualTurns;  // of the last step with the other preconditioner
-  std::int64_t steps_ = 0;         // of the round
+  double slope_at_0_ = 0, curvature_ = 0;  // of 1/2 ||W||^2 along the direction
+  double longest_ = 0;                     // length whose slope was asked for
+  double features_ = 0;                    // of an example, on average
+  bool whole_ = false;                     // whether the preconditioner in use is the whole Hessian
+  int turns_ = 0;                          // of the last step
+  int usual_turns_ = kUsualTurns;          // of the last step with the other preconditioner
+  std::int64_t steps_ = 0;                 // of the round
   std::int64_t evaluations_ = 0;
   std::int64_t budget_ = 0;
 };

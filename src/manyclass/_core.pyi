@@ -1,3 +1,4 @@
+from collections.abc import Sequence
 import enum
 from typing import Annotated, Any, overload
 
@@ -167,19 +168,6 @@ class Weights:
     def padded(self) -> numpy.typing.NDArray[Any]:
         """The memory, as trainers take it."""
 
-class NewtonResponse:
-    @property
-    def gradient(self) -> float: ...
-
-    @property
-    def distance(self) -> float: ...
-
-    @property
-    def slope(self) -> float: ...
-
-    @property
-    def curvature(self) -> float: ...
-
 class NewtonRound:
     @property
     def primal(self) -> float: ...
@@ -202,9 +190,14 @@ class NewtonRound:
 class ProximalNewton:
     def rebuild(self, anew: bool) -> None: ...
 
-    def respond(self, epsilon: float) -> NewtonResponse: ...
+    def respond(self, epsilon: float) -> tuple[float, float, float, float]: ...
 
-    def step(self, budget: int) -> NewtonResponse | None: ...
+    def direction(self, budget: int) -> float: ...
+
+    def slopes(self, lengths: Sequence[float]) -> list[float]:
+        """The slope at the first length."""
+
+    def advance(self, length: float) -> tuple[float, float, float, float]: ...
 
     def move(self, length: float) -> NewtonRound: ...
 

@@ -13,14 +13,14 @@ from __future__ import annotations
 
 import math
 import sys
-from typing import Protocol
+from typing import TypeAlias
 
 from manyclass import _core
 from manyclass.problem.problem import Problem
 from manyclass.solvers.engines import Engine
+from manyclass.solvers.newton.newton_on_lists import ListRound, NewtonOnLists
 from manyclass.solvers.newton.proximal_newton import (
     IDLE_STEPS,
-    NewtonSteps,
     first_epsilon,
     length_of_round,
     next_epsilon,
@@ -54,51 +54,9 @@ SLOWER = 0.25
 PAUSE = 10
 
 
-class NewtonRound(Protocol):
-    """What a round found."""
-
-    @property
-    def primal(self) -> float:
-        """P, less that of the examples with x_i = 0."""
-
-    @property
-    def gap(self) -> float:
-        """P - D, or an estimate."""
-
-    @property
-    def max_violation(self) -> float:
-        """Largest v_i."""
-
-    @property
-    def steps(self) -> int:
-        """Newton steps."""
-
-    @property
-    def n_zone(self) -> int:
-        """Examples with a z strictly inside its bounds."""
-
-    @property
-    def evaluations(self) -> int:
-        """Scores computed."""
-
-
-class Rounds(NewtonSteps, Protocol):
-    """Rounds on zbar, the z of an engine: ``_core.ProximalNewton`` or ``NewtonOnLists``."""
-
-    def squared_duals(self) -> float:
-        """Return ||zbar||^2."""
-
-    def rebuild(self, anew: bool) -> None:
-        """Compute W(zbar) and the scores, or begin at the z of the engine, and at its W."""
-
-    def move(self, length: float) -> NewtonRound:
-        """End a round: move zbar by so much of the way to z."""
-
-    def read_weights(self, out: _core.Weights) -> None:
-        """Copy W."""
-
-    def write_weights(self, weights: _core.Weights) -> None:
-        """Take over W."""
+# P, less that of the examples with x_i = 0; P - D, or an estimate; the largest v_i; Newton steps;
+# examples with a z strictly inside its bounds; scores computed.
+NewtonRound: TypeAlias = "_core.NewtonRound | ListRound"
 
 
 class NewtonPhase:
@@ -107,8 +65,8 @@ class NewtonPhase:
     Parameters
     ----------
     engine : Engine
-    core : Rounds
-        On its z.
+    core : ProximalNewton of the core, or NewtonOnLists
+        Newton steps around its z.
 
     Attributes
     ----------
@@ -119,7 +77,7 @@ class NewtonPhase:
     running : bool
     """
 
-    def __init__(self, engine: Engine, core: Rounds) -> None:
+    def __init__(self, engine: Engine, core: _core.ProximalNewton | NewtonOnLists) -> None:
         data = engine.problem.dataset
         self.core = core
         self.scores = data.n_examples * data.n_classes  # of a pass

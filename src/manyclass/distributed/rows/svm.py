@@ -16,11 +16,12 @@ from manyclass.distributed.rows.svm_rows import COUNTS
 from manyclass.problem.solution import Certificate, EpochRecord, scale_of
 from manyclass.rows.questions import ConsensusRounds
 from manyclass.solvers.newton.proximal_newton import (
+    MOST_STEPS,
     first_epsilon,
     length_of_round,
     next_epsilon,
 )
-from manyclass.solvers.newton.steps_on_parts import StepsOnParts, is_small
+from manyclass.solvers.newton.steps_on_parts import ACCEPTED, StepsOnParts, is_small
 from manyclass.solvers.stopping import Found, GapRule, StoppingRule
 from manyclass.solvers.weights.storage import antisymmetric, subtract_means
 from manyclass.utils.machine import one_blas_thread
@@ -114,16 +115,15 @@ class SvmOnRows(ConsensusAdmm):
 
     def _round_of(self, phase: StepsOnParts) -> tuple[float, float]:
         """Make a step, or those that find a proximal point; return P and P - D."""
-        is_smooth = self.problem.slack_loss.has_ridge
-        phase.of_centre = self._of_duals
+        phase.of_centre, is_smooth = self._of_duals, self._epsilon == 0
+        most = 1 if is_smooth else MOST_STEPS
         with one_blas_thread():
-            if is_smooth:
-                self._smooth = phase.smooth_step()
-            else:
-                self._length = length_of_round(phase, self._epsilon)
+            length = length_of_round(phase, self._epsilon, accepted=ACCEPTED, most_steps=most)
         self._is_settled = False
         if is_smooth:
+            self._smooth = phase.smooth_objective
             return self._smooth
+        self._length = length
         found = self.certify()
         self._epsilon = next_epsilon(self._epsilon, phase.n_steps)
         return found.primal_objective, found.gap

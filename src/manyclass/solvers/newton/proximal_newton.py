@@ -7,10 +7,10 @@ cpp/newton/proximal_kernels.hpp). A round takes Newton steps until W is close to
 Then zbar moves towards z, the proximal point of D, as far as D rises, and epsilon follows the
 number of steps. So zbar stays feasible, and D never falls.
 
-The rows decide how a step is computed (``NewtonSteps``):
+Directions, and what a slope costs, depend on the rows (``NewtonSteps``):
 
     z in lanes         compiled (``_core.ProximalNewton``, cpp/newton/proximal_newton.hpp): by
-                       conjugate gradients, one length of a step after another
+                       conjugate gradients, one length after another
     in parts or lists  steps_on_parts.py, newton_on_lists.py: by the Hessian itself, several lengths
                        at once, which takes few sums over all rows
 
@@ -21,9 +21,18 @@ Sources: Rockafellar 1976 (augmented Lagrangians and the proximal point algorith
 from __future__ import annotations
 
 import math
-from typing import Protocol
+from typing import Protocol, TypeAlias
+
+# ||W - W(z)||; ||z - zbar||^2; slope and curvature of D at zbar + t (z - zbar), which is
+# D + slope t - curvature t^2 / 2.
+Response: TypeAlias = tuple[float, float, float, float]
 
 MOST_STEPS = 10  # of a round
+# Slopes along a step are asked for until one is FLAT, as a part of the slope at 0: at the secant's
+# length, but not within NEAR_END of the ends of the bracket, and at SHARES of it.
+FLAT, NEAR_END, MOST_TURNS = 0.1, 0.1, 12
+SHARES = (1 / 64, 1 / 16, 1 / 8, 1 / 4, 3 / 8, 1 / 2, 3 / 4, 7 / 8)
+LONGER = (2.0, 4.0, 8.0, 16.0, 32.0, 64.0, 128.0, 256.0)
 NEARLY_WHOLE = 0.75  # a step of zbar from here on is made whole
 # The first epsilon, in gaps over ||zbar||^2: large enough for Newton's method to take whole steps.
 FIRST_EPSILON = 5.0
@@ -32,65 +41,60 @@ IDLE_STEPS = 1
 EPSILON_STEPS = ((IDLE_STEPS, 0.1), (4, 0.5), (9, 0.7), (MOST_STEPS, 4.0))
 
 
-class Response(Protocol):
-    """The response z to W."""
-
-    @property
-    def gradient(self) -> float:
-        """||W - W(z)||."""
-
-    @property
-    def distance(self) -> float:
-        """||z - zbar||^2."""
-
-    @property
-    def slope(self) -> float:
-        """Slope of D at zbar towards z: D + slope t - curvature t^2 / 2 at zbar + t (z - zbar)."""
-
-    @property
-    def curvature(self) -> float:
-        """Curvature of D along the way, not negative."""
-
-
 class NewtonSteps(Protocol):
-    """Newton steps of W."""
+    """Newton steps of W around zbar."""
 
     def respond(self, epsilon: float) -> Response:
         """Begin a round; return the response to W."""
 
-    def step(self, budget: int) -> Response | None:
-        """Make a step; return the response there.
+    def direction(self, budget: int) -> float:
+        """Find the direction of a step; return the slope of phi along it.
 
-        None where rounding hides any further progress, or after so many scores of the round, where
+        0 where rounding hides any further progress, or after so many scores of the round, where
         these are limited.
         """
 
+    def slopes(self, lengths: list[float]) -> list[float]:
+        """Return the slopes at the first of these lengths, or at all where that costs no more."""
 
-def length_of_round(steps: NewtonSteps, epsilon: float, budget: int = 0) -> float:
-    """Minimize phi until W is close, or by some steps; return the t of zbar + t (z - zbar).
+    def advance(self, length: float) -> Response:
+        """Make the step; return the response there."""
+
+
+def length_of_round(
+    steps: NewtonSteps,
+    epsilon: float,
+    budget: int = 0,
+    *,
+    accepted: float = FLAT,
+    most_steps: int = MOST_STEPS,
+) -> float:
+    """Minimize phi until W is close, or by so many steps; return how far zbar is to move.
 
     Parameters
     ----------
     steps : NewtonSteps
-        Their W is close to the minimizer afterwards.
     epsilon : float
-        Positive.
     budget : int, default=0
-        Scores, for ``NewtonSteps.step``.
+        Scores, for ``NewtonSteps.direction``.
+    accepted : float, default=FLAT
+        As FLAT, of the whole step: more where its response is known at once.
+    most_steps : int, default=MOST_STEPS
 
     Returns
     -------
     float
-        0 to 1, or more; 0 where D does not rise.
+        t of zbar + t (z - zbar), where D is highest, or nearly; 0 where it does not rise.
     """
     found = steps.respond(epsilon)
-    for _ in range(MOST_STEPS):
-        following = None if _is_close(found, epsilon) else steps.step(budget)
-        if following is None:
+    for _ in range(most_steps):
+        t = 0.0 if _is_close(found, epsilon) else _length(steps, budget, accepted)
+        if not t > 0:
             break
-        found = following
-    t = found.slope / found.curvature if found.curvature > 0 else 1.0
-    if not (found.slope > 0 and math.isfinite(t)):
+        found = steps.advance(t)
+    _, _, slope, curvature = found
+    t = slope / curvature if curvature > 0 else 1.0
+    if not (slope > 0 and math.isfinite(t)):
         return 0.0
     return 1.0 if t >= NEARLY_WHOLE else t
 
@@ -107,5 +111,34 @@ def next_epsilon(epsilon: float, n_steps: int) -> float:
 
 def _is_close(found: Response, epsilon: float) -> bool:
     """Whether z is as near to the proximal point as it needs to be, and better than zbar."""
-    near = found.gradient <= 2 * math.sqrt(epsilon * found.distance)
-    return near and found.slope > 0.5 * found.curvature
+    gradient, distance, slope, curvature = found
+    return gradient <= 2 * math.sqrt(epsilon * distance) and slope > 0.5 * curvature
+
+
+def _length(steps: NewtonSteps, budget: int, accepted: float) -> float:
+    """Find a direction; return a length where phi is nearly flat along it, 0 if there is none."""
+    at_zero = steps.direction(budget)
+    if not at_zero < 0:
+        return 0.0
+    known, lengths, flat = {0.0: at_zero}, [1.0], accepted
+    for _ in range(MOST_TURNS):
+        known.update(zip(lengths, steps.slopes(lengths), strict=False))
+        if not all(map(math.isfinite, known.values())):
+            return 0.0
+        best = min((abs(slope), t) for t, slope in known.items() if t > 0)
+        if best[0] <= flat * -at_zero:
+            break
+        lengths, flat = _lengths(known), FLAT
+    return best[1]
+
+
+def _lengths(known: dict[float, float]) -> list[float]:
+    """Return the next lengths, the best first, given the slopes at some."""
+    low = max(t for t, slope in known.items() if slope < 0)
+    high = min((t for t, slope in known.items() if slope >= 0), default=math.inf)
+    if high == math.inf:
+        return [low * longer for longer in LONGER]
+    width = high - low
+    secant = low - width * known[low] / (known[high] - known[low])
+    secant = min(max(secant, low + NEAR_END * width), high - NEAR_END * width)
+    return [secant, *(low + share * width for share in SHARES)]
