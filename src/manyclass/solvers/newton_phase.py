@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import math
 import sys
+from collections.abc import Callable
 from typing import TypeAlias
 
 from manyclass import _core
@@ -21,6 +22,7 @@ from manyclass.solvers.engines import Engine
 from manyclass.solvers.newton.newton_on_lists import ListRound, NewtonOnLists
 from manyclass.solvers.newton.proximal_newton import (
     IDLE_STEPS,
+    NewtonSteps,
     first_epsilon,
     length_of_round,
     next_epsilon,
@@ -67,6 +69,8 @@ class NewtonPhase:
     engine : Engine
     core : ProximalNewton of the core, or NewtonOnLists
         Newton steps around its z.
+    length_of : callable, default=length_of_round
+        What makes them: ``length_on_parts`` for lists.
 
     Attributes
     ----------
@@ -77,9 +81,14 @@ class NewtonPhase:
     running : bool
     """
 
-    def __init__(self, engine: Engine, core: _core.ProximalNewton | NewtonOnLists) -> None:
+    def __init__(
+        self,
+        engine: Engine,
+        core: _core.ProximalNewton | NewtonOnLists,
+        length_of: Callable[[NewtonSteps, float, int], float] = length_of_round,
+    ) -> None:
         data = engine.problem.dataset
-        self.core = core
+        self.core, self._length_of = core, length_of
         self.scores = data.n_examples * data.n_classes  # of a pass
         self.weights = engine.new_weights()
         self.primal = math.inf
@@ -118,7 +127,7 @@ class NewtonPhase:
         if self.rounds and self.rounds % REBUILD_EVERY == 0:
             self.core.rebuild(anew=False)
         budget = ROUND_PASSES * self.scores
-        found = self.core.move(length_of_round(self.core, self.epsilon, budget))
+        found = self.core.move(self._length_of(self.core, self.epsilon, budget))
         self.rounds += 1
         passes = found.evaluations / self.scores
         fall = max(-math.log(PROGRESS), self.rate * passes * SLOWER)

@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import math
 import time
-from contextlib import nullcontext
 from typing import NamedTuple
 
 import numpy as np
@@ -27,11 +26,11 @@ from manyclass.solvers import newton_phase
 from manyclass.solvers.engines import Engine, Storage, of_examples
 from manyclass.solvers.newton import newton_on_lists
 from manyclass.solvers.newton.newton_on_lists import NewtonOnLists
+from manyclass.solvers.newton.steps_on_parts import length_on_parts
 from manyclass.solvers.newton_phase import NewtonPhase, Pace
 from manyclass.solvers.stochastic_init import is_worthwhile, stochastic_start
 from manyclass.solvers.stopping import Findings, StoppingRule
 from manyclass.solvers.weights.storage import squared_norm
-from manyclass.utils.machine import one_blas_thread
 from manyclass.utils.types import CsrArray
 
 # In the shrunk loops an example waits for the next full loop once its gap is below the engine's
@@ -297,17 +296,15 @@ class SequentialDual:
             if engine.few_classes and newton_phase.is_allowed(self.problem):
                 return NewtonPhase(engine, engine.newton())
             if newton_on_lists.is_allowed(engine):
-                return NewtonPhase(engine, NewtonOnLists(engine))
+                return NewtonPhase(engine, NewtonOnLists(engine), length_on_parts)
         except MemoryError:  # coordinate ascent needs no more
             pass
         return None
 
     def _newton_round(self, phase: NewtonPhase) -> EpochRecord | None:
         """Run one round; None where there is no memory for it, and the phase has ended for good."""
-        numpy_steps = not self.engine.few_classes
         try:
-            with one_blas_thread() if numpy_steps else nullcontext():
-                found = phase.round()
+            found = phase.round()
         except MemoryError:  # z is as it was
             phase.end(for_good=True)
             self.engine.rebuild()

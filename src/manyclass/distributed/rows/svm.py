@@ -15,16 +15,10 @@ from manyclass.distributed.rows.admm import ConsensusAdmm
 from manyclass.distributed.rows.svm_rows import COUNTS
 from manyclass.problem.solution import Certificate, EpochRecord, scale_of
 from manyclass.rows.questions import ConsensusRounds
-from manyclass.solvers.newton.proximal_newton import (
-    MOST_STEPS,
-    first_epsilon,
-    length_of_round,
-    next_epsilon,
-)
-from manyclass.solvers.newton.steps_on_parts import ACCEPTED, StepsOnParts, is_small
+from manyclass.solvers.newton.proximal_newton import MOST_STEPS, first_epsilon, next_epsilon
+from manyclass.solvers.newton.steps_on_parts import StepsOnParts, is_small, length_on_parts
 from manyclass.solvers.stopping import Found, GapRule, StoppingRule
 from manyclass.solvers.weights.storage import antisymmetric, subtract_means
-from manyclass.utils.machine import one_blas_thread
 
 # Newton's method begins once consensus, at the pace of its last SEEN rounds, needs more rounds than
 # Newton's method takes (measured on digits, usps, letter and covtype), the squared hinge's and the
@@ -116,9 +110,8 @@ class SvmOnRows(ConsensusAdmm):
     def _round_of(self, phase: StepsOnParts) -> tuple[float, float]:
         """Make a step, or those that find a proximal point; return P and P - D."""
         phase.of_centre, is_smooth = self._of_duals, self._epsilon == 0
-        most = 1 if is_smooth else MOST_STEPS
-        with one_blas_thread():
-            length = length_of_round(phase, self._epsilon, accepted=ACCEPTED, most_steps=most)
+        most_steps = 1 if is_smooth else MOST_STEPS
+        length = length_on_parts(phase, self._epsilon, most_steps=most_steps)
         self._is_settled = False
         if is_smooth:
             self._smooth = phase.smooth_objective

@@ -28,8 +28,8 @@ from typing import Protocol, TypeAlias
 Response: TypeAlias = tuple[float, float, float, float]
 
 MOST_STEPS = 10  # of a round
-# Slopes along a step are asked for until one is FLAT, as a part of the slope at 0: at the secant's
-# length, but not within NEAR_END of the ends of the bracket, and at SHARES of it.
+# Slopes along a step are asked for until one is FLAT, as a part of the slope at 0. Where only one is
+# answered, the secant's length is not within NEAR_END of the ends of the bracket.
 FLAT, NEAR_END, MOST_TURNS = 0.1, 0.1, 12
 SHARES = (1 / 64, 1 / 16, 1 / 8, 1 / 4, 3 / 8, 1 / 2, 3 / 4, 7 / 8)
 LONGER = (2.0, 4.0, 8.0, 16.0, 32.0, 64.0, 128.0, 256.0)
@@ -127,9 +127,9 @@ def _length(steps: NewtonSteps, budget: int, accepted: float) -> float:
             return 0.0
         best = min((abs(slope), t) for t, slope in known.items() if t > 0)
         if best[0] <= flat * -at_zero:
-            break
+            return best[1]
         lengths, flat = _lengths(known), FLAT
-    return best[1]
+    return lengths[0]
 
 
 def _lengths(known: dict[float, float]) -> list[float]:
@@ -138,7 +138,7 @@ def _lengths(known: dict[float, float]) -> list[float]:
     high = min((t for t, slope in known.items() if slope >= 0), default=math.inf)
     if high == math.inf:
         return [low * longer for longer in LONGER]
-    width = high - low
-    secant = low - width * known[low] / (known[high] - known[low])
-    secant = min(max(secant, low + NEAR_END * width), high - NEAR_END * width)
-    return [secant, *(low + share * width for share in SHARES)]
+    width, rise = high - low, known[high] - known[low]
+    secant = low - width * known[low] / rise
+    inside = min(max(secant, low + NEAR_END * width), high - NEAR_END * width)
+    return [inside, *(low + share * width for share in (*SHARES, -known[low] / rise))]

@@ -22,8 +22,14 @@ from manyclass.rows.parts import Parts
 from manyclass.rows.proximal_response import RESPONSE_TERMS, n_blocks
 from manyclass.rows.questions import ProximalResponse
 from manyclass.solvers.cholesky import inverse_of
-from manyclass.solvers.newton.proximal_newton import Response
+from manyclass.solvers.newton.proximal_newton import (
+    MOST_STEPS,
+    NewtonSteps,
+    Response,
+    length_of_round,
+)
 from manyclass.solvers.weights.storage import subtract_means
+from manyclass.utils.machine import one_blas_thread
 
 # The Hessian is factorized up to so many numbers of W, or, where classes are independent, of each
 # class, with so many numbers in all.
@@ -172,6 +178,14 @@ class StepsOnParts:
             H -= H.mean(axis=2)[:, :, None]
         solved = inverse_of(H.reshape(k * m, k * m))(at.gradient.T.ravel())
         return np.ascontiguousarray(solved.reshape(k, m).T)
+
+
+def length_on_parts(
+    steps: NewtonSteps, epsilon: float, budget: int = 0, most_steps: int = MOST_STEPS
+) -> float:
+    """Return ``length_of_round``, by one thread of BLAS."""
+    with one_blas_thread():
+        return length_of_round(steps, epsilon, budget, accepted=ACCEPTED, most_steps=most_steps)
 
 
 def is_small(problem: Problem) -> bool:
