@@ -28,8 +28,8 @@ from typing import Protocol, TypeAlias
 Response: TypeAlias = tuple[float, float, float, float]
 
 MOST_STEPS = 10  # of a round
-# Slopes along a step are asked for until one is FLAT, as a part of the slope at 0. Where one alone is
-# answered, it is the secant's, but not within NEAR_END of the ends of the bracket.
+# Slopes along a step are asked for until one is FLAT, as a part of the slope at 0. Where one alone
+# is answered, it is the secant's, but not within NEAR_END of the ends of the bracket.
 FLAT, NEAR_END, MOST_TURNS = 0.1, 0.1, 12
 SHARES = (1 / 64, 1 / 16, 1 / 8, 1 / 4, 3 / 8, 1 / 2, 3 / 4, 7 / 8)
 LONGER = (2.0, 4.0, 8.0, 16.0, 32.0, 64.0, 128.0, 256.0)
