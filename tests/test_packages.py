@@ -19,7 +19,7 @@ SOURCE = Path(manyclass.__file__).parent
 OF_SKLEARN = {"_validate_params", "_parameter_constraints", "_estimator_type"}
 OF_NAMEDTUPLE = {"_replace", "_fields"}
 # Of one fit of MulticlassSVC on iris; lower them when it becomes shorter.
-MODULES, FUNCTIONS = 20, 170
+MODULES, FUNCTIONS = 21, 180
 ANY_LINES = 29  # with the type Any; lower it when there are fewer
 
 

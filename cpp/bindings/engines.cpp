@@ -3,6 +3,7 @@
 #include <nanobind/ndarray.h>
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/string.h>
+#include <nanobind/stl/tuple.h>
 #include <nanobind/stl/unique_ptr.h>
 #include <nanobind/stl/vector.h>
 
@@ -244,11 +245,21 @@ void bind_newton(nb::module_& m) {
   const nb::call_guard<nb::gil_scoped_release> release;
   nb::class_<Newton>(m, "ProximalNewton")
       .def("rebuild", &Newton::rebuild, "anew"_a, release)
-      .def("round", &Newton::round, "epsilon"_a, "budget"_a, release)
+      .def("respond", &Newton::respond, "epsilon"_a, release)
+      .def("direction", &Newton::direction, "budget"_a, release)
+      .def(
+          "slopes",
+          [](Newton& newton, const std::vector<double>& lengths) {
+            require(!lengths.empty(), "there must be a length");
+            return std::vector<double>{newton.slope(lengths[0])};
+          },
+          "lengths"_a, release, "The slope at the first length.")
+      .def("advance", &Newton::advance, "length"_a, release)
+      .def("move", &Newton::move, "length"_a, release)
       .def("read_weights", &Newton::read_weights, "out"_a)
       .def("write_weights", &Newton::write_weights, "weights"_a)
-      .def_prop_ro("squared_duals", &Newton::squared_duals)
-      .def("gradient_at", &Newton::gradient_at, "weights"_a, "epsilon"_a, "out"_a)
+      .def("squared_duals", &Newton::squared_duals)
+      .def("read_gradient", &Newton::read_gradient, "out"_a)
       .def("hessian_times", &Newton::hessian_times, "p"_a, "out"_a)
       .def("preconditioned", &Newton::preconditioned, "p"_a, "whole"_a, "out"_a)
       .def(

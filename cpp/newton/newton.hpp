@@ -1,12 +1,18 @@
 #pragma once
-// The proximal Newton method (newton/proximal_newton.hpp) on the W and z of an engine.
+// Steps of the proximal Newton method (newton/proximal_newton.hpp) on the W and z of an engine. The
+// rounds are in Python (solvers/newton/proximal_newton.py), one loop wherever the rows are.
 #include <cstdint>
 #include <memory>
+#include <tuple>
 
 #include "engines/engine.hpp"
 #include "engines/weight_array.hpp"
 
 namespace manyclass {
+
+// The response z to W, around zbar: ||W - W(z)||, ||z - zbar||^2; the slope and the curvature of D
+// at zbar + t (z - zbar), D + slope t - curvature t^2 / 2.
+using NewtonResponse = std::tuple<double, double, double, double>;
 
 // Result of a round. Gap, loss and violation are of W and zbar after it.
 struct NewtonRound {
@@ -25,9 +31,17 @@ class Newton {
   // Recompute W(zbar) and the scores, free of the rounding of many steps. If set, W restarts at
   // W(zbar).
   virtual void rebuild(bool anew) = 0;
-  // Newton steps at epsilon until W is close to the minimizer of phi, or `budget` scores are
-  // computed; then the step of zbar, which does not need W to be close.
-  virtual NewtonRound round(double epsilon, std::int64_t budget) = 0;
+  // A round begins: z(W).
+  virtual NewtonResponse respond(double epsilon) = 0;
+  // Find the direction of a step: the slope of phi along it, at W; 0 if `budget` scores are computed,
+  // or if rounding hides any further progress.
+  virtual double direction(std::int64_t budget) = 0;
+  // The slope at W + t direction.
+  virtual double slope(double t) = 0;
+  // W += t direction; z(W).
+  virtual NewtonResponse advance(double t) = 0;
+  // It ends: zbar += length (z - zbar), for which W need not be close to the minimizer of phi.
+  virtual NewtonRound move(double length) = 0;
   virtual void read_weights(Weights& out) const = 0;
   // `rebuild` must follow.
   virtual void write_weights(const Weights& weights) = 0;
@@ -36,7 +50,7 @@ class Newton {
 
   // For the tests: the gradient of phi at W; there, products with its Hessian and with the inverse
   // of a preconditioner, that with one matrix for all classes or the whole Hessian; z(W).
-  virtual void gradient_at(const Weights& weights, double epsilon, Weights& out) = 0;
+  virtual void read_gradient(Weights& out) const = 0;
   virtual void hessian_times(const Weights& p, Weights& out) = 0;
   virtual void preconditioned(const Weights& p, bool whole, Weights& out) = 0;
   virtual AnyCsr response() const = 0;

@@ -1,7 +1,6 @@
 #pragma once
-// The direction and the length of a Newton step: the preconditioned conjugate gradient method
-// (Hestenes, Stiefel 1952), and a line search on the slope of phi (newton/proximal_kernels.hpp) by
-// secants.
+// The direction of a Newton step by the preconditioned conjugate gradient method (Hestenes, Stiefel
+// 1952), and the slope of phi (newton/proximal_kernels.hpp) along it.
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
@@ -64,32 +63,6 @@ class ConjugateGradients {
   const NewtonArrays<T>& arrays_;
   Array residual_, solved_, direction_, product_;
 };
-
-// t > 0 where the slope of a convex function is small against that at 0, by secants inside a
-// bracket; 0 if it does not fall at 0. slope_at(t, beyond): `beyond` while t is larger than any
-// before it.
-template <class SlopeAt>
-double line_search(double at_0, SlopeAt slope_at) {
-  constexpr double kSlope = 0.1;  // it ends at this part of the slope at 0
-  constexpr int kMaxTurns = 12;
-  if (!(at_0 < 0)) return 0;
-  double low = 0, low_slope = at_0, high = 0, high_slope = 0, t = 1;
-  for (int turn = 0; turn < kMaxTurns; ++turn) {
-    const double slope = slope_at(t, high == 0);
-    if (!std::isfinite(slope)) return 0;
-    if (std::abs(slope) <= kSlope * -at_0) break;
-    (slope > 0 ? high : low) = t;
-    (slope > 0 ? high_slope : low_slope) = slope;
-    if (high == 0) {
-      t *= 2;
-      continue;
-    }
-    const double width = high - low;
-    const double secant = low - width * low_slope / (high_slope - low_slope);
-    t = std::clamp(secant, low + 0.1 * width, high - 0.1 * width);
-  }
-  return t;
-}
 
 // Contribution of the examples to d phi / dt at W + t step.
 template <class T>

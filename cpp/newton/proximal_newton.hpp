@@ -1,8 +1,8 @@
 #pragma once
-// Rounds of the proximal Newton method: semismooth Newton steps on phi
+// Steps of the proximal Newton method: semismooth Newton steps on phi
 // (newton/proximal_kernels.hpp), by conjugate gradients with one d x d Cholesky factor as
-// preconditioner for all classes, then a step of zbar that never lowers D. The passes over examples
-// are kernels.
+// preconditioner for all classes, or that of the Hessian; then a step of zbar. The passes over
+// examples are kernels.
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
@@ -55,18 +55,43 @@ class ProximalNewton final : public Newton {
     score(step_, scores_);
   }
 
-  NewtonRound round(double epsilon, std::int64_t budget) override {
+  NewtonResponse respond(double epsilon) override {
     epsilon_ = epsilon;
+    steps_ = evaluations_ = 0;
+    return respond();
+  }
+
+  double direction(std::int64_t budget) override {
     budget_ = budget;
+    if (is_spent()) return 0;
+    if (whole_ ? hessian_.is_due() : factor_.is_due()) build(is_whole_worthwhile());
+    turns_ = 0;
+    if (!conjugate_gradients()) return 0;
+    if (!whole_) usual_turns_ = turns_;
+    arrays_.centre(step_);
+    score(step_, along_);
+    arrays_.round(w_, scratch_);
+    slope_at_0_ = arrays_.dot(scratch_, step_);
+    curvature_ = arrays_.dot(step_, step_);
+    longest_ = 0;
+    return arrays_.dot(gradient_, step_);
+  }
+  double slope(double t) override {
+    const bool beyond = t > std::exchange(longest_, std::max(t, longest_));
+    return slope_at_0_ + t * curvature_ + slope_.at(proximal(), t, beyond, row_work());
+  }
+  NewtonResponse advance(double t) override {
+    arrays_.add(t, step_, w_);
+    kernels_.axpy(t, along_.data(), scores_.data(), n_ * centre_.stride());
+    ++steps_;
+    return respond();
+  }
+
+  NewtonRound move(double length) override {
+    move_centre(length);
     NewtonRound result;
-    evaluations_ = 0;
-    ResponseResult found;
-    for (;; ++result.steps) {
-      found = respond();
-      if (is_close(found) || result.steps == kMaxSteps || is_spent() || !newton_step()) break;
-    }
-    move_centre(found);
     estimate(result);
+    result.steps = steps_;
     result.n_zone = pass_.n_zone();
     result.evaluations = evaluations_;
     return result;
@@ -83,12 +108,7 @@ class ProximalNewton final : public Newton {
     return kernels_.dot(z_.lanes(0), z_.lanes(0), n_ * z_.stride());
   }
 
-  void gradient_at(const Weights& weights, double epsilon, Weights& out) override {
-    epsilon_ = epsilon;
-    std::copy_n(at(weights), n_weights(), w_.data());
-    std::copy_n(at(weights), n_weights(), step_.data());
-    score(step_, scores_);
-    respond();
+  void read_gradient(Weights& out) const override {
     std::copy_n(gradient_.data(), n_weights(), at(out));
   }
   void hessian_times(const Weights& p, Weights& out) override {
@@ -107,8 +127,6 @@ class ProximalNewton final : public Newton {
  private:
   using Array = typename NewtonArrays<T>::Array;
   using Total = typename NewtonArrays<T>::Total;
-  static constexpr std::int64_t kMaxSteps = 10;
-  static constexpr double kNearlyWhole = 0.75;  // a step of zbar from here on is made whole
   // Turns of conjugate gradients: at most; with the whole Hessian, of which more say that it is out
   // of date or that rounding hides the rest; and as many as a step takes, before one is known.
   static constexpr int kMostTurns = 200, kMostWholeTurns = 12, kUsualTurns = 8;
@@ -154,43 +172,28 @@ class ProximalNewton final : public Newton {
   }
 
   // z and W(z) for W, the gradient.
-  ResponseResult respond() {
+  NewtonResponse respond() {
     const ResponseResult sum = pass_.run(proximal(), row_work());
     team_.gather(response_);
     arrays_.subtract(w_, response_, gradient_);
-    return sum;
-  }
-
-  // D along zbar + t (z - zbar) is D + slope t - curvature t^2 / 2.
-  std::pair<double, double> dual_parabola(const ResponseResult& found) {
     arrays_.subtract(response_, at_centre_, step_);
     arrays_.subtract(w_, at_centre_, scratch_);
-    return {found.ascent + arrays_.dot(scratch_, step_), arrays_.dot(step_, step_) + found.ridge};
+    return {std::sqrt(arrays_.dot(gradient_, gradient_)), sum.distance,
+            sum.ascent + arrays_.dot(scratch_, step_), arrays_.dot(step_, step_) + sum.ridge};
   }
 
-  // Whether z is as near to the proximal point as it needs to be, and better than zbar.
-  bool is_close(const ResponseResult& found) {
-    const double size = std::sqrt(arrays_.dot(gradient_, gradient_));
-    if (!(size <= 2 * std::sqrt(epsilon_ * found.distance))) return false;
-    const auto [slope, curvature] = dual_parabola(found);
-    return slope > 0.5 * curvature;
-  }
-
-  // Move zbar towards z as far as D rises; z and W(z) stay.
-  void move_centre(const ResponseResult& found) {
-    const auto [slope, curvature] = dual_parabola(found);
-    double t = curvature > 0 ? slope / curvature : 1;
-    if (!(slope > 0) || !std::isfinite(t)) return;
-    if (t >= kNearlyWhole) t = 1;
+  // zbar += t (z - zbar); z and W(z) stay.
+  void move_centre(double t) {
+    if (t == 0) return;
     if (t == 1) {
       std::copy_n(z_.lanes(0), n_ * z_.stride(), centre_.lanes(0));
       arrays_.copy(response_, at_centre_);
-    } else {
-      mix(t);
-      arrays_.add(t, step_, at_centre_);
+      return;
     }
+    arrays_.subtract(response_, at_centre_, step_);
+    arrays_.add(t, step_, at_centre_);
+    mix(t);
   }
-  // zbar += t (z - zbar)
   void mix(double t) {
     const T by = static_cast<T>(t);
     T* to = centre_.lanes(0);
@@ -217,21 +220,6 @@ class ProximalNewton final : public Newton {
     result.gap += 0.5 * arrays_.dot(step_, step_);
     arrays_.round(w_, step_);
     result.primal += 0.5 * arrays_.dot(step_, step_);
-  }
-
-  // One step of W; false if rounding hides any further progress.
-  bool newton_step() {
-    if (whole_ ? hessian_.is_due() : factor_.is_due()) build(is_whole_worthwhile());
-    turns_ = 0;
-    if (!conjugate_gradients()) return false;
-    if (!whole_) usual_turns_ = turns_;
-    arrays_.centre(step_);
-    score(step_, along_);
-    const double t = length();
-    if (!(t > 0)) return false;
-    arrays_.add(t, step_, w_);
-    kernels_.axpy(t, along_.data(), scores_.data(), n_ * centre_.stride());
-    return true;
   }
 
   // Whether the whole Hessian costs no more than the turns that the last step with the other
@@ -294,15 +282,6 @@ class ProximalNewton final : public Newton {
     evaluations_ += pass_.n_zone() * centre_.n_classes();
   }
 
-  // The step length along `step`.
-  double length() {
-    arrays_.round(w_, scratch_);
-    const double constant = arrays_.dot(scratch_, step_), linear = arrays_.dot(step_, step_);
-    return line_search(arrays_.dot(gradient_, step_), [&](double t, bool beyond) {
-      return constant + t * linear + slope_.at(proximal(), t, beyond, row_work());
-    });
-  }
-
   const Examples<T>& examples_;
   const NewtonKernels<T>& kernels_;
   NewtonArrays<T> arrays_;
@@ -323,10 +302,13 @@ class ProximalNewton final : public Newton {
   Array step_{arrays_.numbers()};
   Array scratch_{arrays_.numbers()};
   double epsilon_ = 1;
-  double features_ = 0;            // of an example, on average
-  bool whole_ = false;             // whether the preconditioner in use is the whole Hessian
-  int turns_ = 0;                  // of the last step
-  int usual_turns_ = kUsualTurns;  // of the last step with the other preconditioner
+  double slope_at_0_ = 0, curvature_ = 0;  // of 1/2 ||W||^2 along the direction
+  double longest_ = 0;                     // length whose slope was asked for
+  double features_ = 0;                    // of an example, on average
+  bool whole_ = false;                     // whether the preconditioner in use is the whole Hessian
+  int turns_ = 0;                          // of the last step
+  int usual_turns_ = kUsualTurns;          // of the last step with the other preconditioner
+  std::int64_t steps_ = 0;                 // of the round
   std::int64_t evaluations_ = 0;
   std::int64_t budget_ = 0;
 };

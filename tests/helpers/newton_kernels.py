@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from manyclass.problem import objective
+from manyclass.solvers.newton.proximal_newton import length_of_round
 from tests.helpers.catalog import FORMULATIONS, PAIRS
 from tests.helpers.dual_kernels import engine_for, set_duals
 
@@ -44,6 +45,19 @@ def weights_like(engine, problem, rng, size=0.3):
     if not problem.dataset.bias:
         W[-1] = 0
     return made
+
+
+def gradient_at(core, W, epsilon, out):
+    """The gradient of phi at W, of which the core then knows the response and the Hessian."""
+    core.write_weights(W)
+    core.rebuild(anew=False)
+    core.respond(epsilon)
+    core.read_gradient(out)
+
+
+def newton_round(core, epsilon, budget=10**9):
+    """A round on the z of the core's engine."""
+    return core.move(length_of_round(core, epsilon, budget))
 
 
 def digits_of(problem):

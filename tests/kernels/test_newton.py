@@ -14,6 +14,7 @@ from tests.helpers.dual_kernels import random_data
 from tests.helpers.newton_kernels import (
     digits_of,
     expected_response,
+    gradient_at,
     prepared,
     rows,
     weights_like,
@@ -30,7 +31,7 @@ def check_response(problem, epsilon):
     core, engine, centre, W = prepared(problem)
     k, digits = problem.dataset.n_classes, digits_of(problem)
     gradient = engine.new_weights()
-    core.gradient_at(W, epsilon, gradient)
+    gradient_at(core, W, epsilon, gradient)
     z = response_of(core, problem)
     expected = expected_response(problem, centre, W.matrix, epsilon)
     np.testing.assert_allclose(z.toarray(), expected, rtol=digits, atol=digits)
@@ -52,7 +53,7 @@ def test_the_response_is_a_projection(name, loss, k, dtype, instruction_set):
 def test_a_class_in_another_group_is_nobodys():
     problem = problem_of(random_data(30, 20, 9, np.float64, name="one_vs_rest"), slice(2, 7))
     core, engine, _, W = prepared(problem)
-    core.gradient_at(W, 0.5, engine.new_weights())
+    gradient_at(core, W, 0.5, engine.new_weights())
     z = response_of(core, problem).toarray()
     elsewhere = problem.dataset.labels < 0
     xi = 1 + objective.scores(problem, W.matrix)[elsewhere]
@@ -70,9 +71,9 @@ def test_the_hessian_is_the_slope_of_the_gradient(name, loss, k, instruction_set
     size, slope = 1e-7, 0.0
     for step in (size, -size):
         there.matrix[:] = W.matrix + step * p.matrix
-        core.gradient_at(there, 0.3, gradient)
+        gradient_at(core, there, 0.3, gradient)
         slope = slope + gradient.matrix / (2 * step)
-    core.gradient_at(W, 0.3, gradient)
+    gradient_at(core, W, 0.3, gradient)
     core.hessian_times(p, product)
     np.testing.assert_allclose(product.matrix, slope, rtol=1e-5, atol=1e-5)
 
@@ -89,7 +90,7 @@ def test_the_preconditioner_is_the_mean_over_classes(density, d, dtype, instruct
     )
     core, engine, _, W = prepared(problem)
     unit, out = engine.new_weights(), engine.new_weights()
-    core.gradient_at(W, 0.5, out)
+    gradient_at(core, W, 0.5, out)
     mean = np.zeros((d + 1, d + 1))
     for j in range(d + 1):
         unit.matrix[:] = 0
@@ -108,7 +109,7 @@ def check_inverse(problem, epsilon=0.3):
     core, engine, _, W = prepared(problem)
     p = weights_like(engine, problem, np.random.default_rng(1), 1.0)
     product, back = engine.new_weights(), engine.new_weights()
-    core.gradient_at(W, epsilon, product)
+    gradient_at(core, W, epsilon, product)
     core.hessian_times(p, product)
     core.preconditioned(product, True, back)
     digits = 2e-3 if problem.dataset.dtype == np.float32 else 1e-8
@@ -161,7 +162,7 @@ def test_the_number_of_threads_changes_nothing():
     for n_threads in (1, 3):
         core, engine, _, W = prepared(problem, n_threads=n_threads)
         out = engine.new_weights()
-        core.gradient_at(W, 0.3, out)
+        gradient_at(core, W, 0.3, out)
         core.preconditioned(weights_like(engine, problem, np.random.default_rng(1)), True, out)
         found.append(out.matrix.copy())
     np.testing.assert_array_equal(*found)

@@ -17,7 +17,7 @@ from manyclass.training.epoch_loop import Interrupted
 from tests.helpers.cases import each
 from tests.helpers.catalog import make_problem, random_problem, train
 from tests.helpers.dual_kernels import engine_for, random_data
-from tests.helpers.newton_kernels import digits_of, prepared, rows
+from tests.helpers.newton_kernels import digits_of, newton_round, prepared, rows
 from tests.helpers.reference import optimal_objective
 
 SOLVERS = ([SequentialDual], [SequentialDual, OneVsRest])  # of classes that are independent
@@ -170,12 +170,12 @@ def test_begins_late_where_descent_never_comes_near():
 
 def test_a_round_ends_when_its_budget_is_spent():
     problem = random_data(300, 20, 4, np.float64)
-    whole, cut = (prepared(problem)[0].round(1e-3, budget) for budget in (10**9, 3000))
+    whole, cut = (newton_round(prepared(problem)[0], 1e-3, budget) for budget in (10**9, 3000))
     assert cut.steps < whole.steps
     assert cut.evaluations < whole.evaluations
     core, _, centre, _ = prepared(problem)
     at_centre = objective.dual(problem, sp.csr_array(centre))
-    found = core.round(1e-3, 3000)
+    found = newton_round(core, 1e-3, 3000)
     assert found.primal - found.gap >= at_centre
 
 

@@ -28,6 +28,7 @@ from tests.helpers.catalog import (
     text_problem,
     train,
 )
+from tests.helpers.newton_kernels import newton_round
 from tests.helpers.reference import optimal_objective
 
 WW = FORMULATIONS["weston_watkins"]
@@ -145,7 +146,7 @@ def test_newton_steps_keep_them(loss):
     engine = Engine(problem)
     newton, W = engine.newton(), engine.new_weights()
     newton.rebuild(True)
-    reached = [newton.round(epsilon, 10**6) for epsilon in np.geomspace(1, 1e-3, 8)][-1]
+    reached = [newton_round(newton, epsilon) for epsilon in np.geomspace(1, 1e-3, 8)][-1]
     newton.read_weights(W)
     assert reached.primal == pytest.approx(objective.primal(problem, W.matrix), rel=1e-10)
     optimum = train(problem, tol=1e-9).certificate.primal_objective

@@ -100,10 +100,15 @@ class CoreCall:
     def newton(self, engine):
         h, newton, weights = self.h, engine.newton(), engine.new_weights()
         newton.rebuild(h.chance(0.5))
-        newton.round(h.number(1.0, 0.1, NUMBERS), h.number(1000, 0.1))
+        newton.advance(h.number(1.0, 0.1, NUMBERS))  # nothing was found
+        newton.respond(h.number(1.0, 0.1, NUMBERS))
+        newton.direction(h.number(1000, 0.1))
+        newton.slopes([h.number(1.0, 0.1, NUMBERS)])
+        newton.advance(h.number(1.0, 0.1, NUMBERS))
+        newton.move(h.number(1.0, 0.1, NUMBERS))
         newton.read_weights(weights)
         newton.write_weights(weights)
-        newton.gradient_at(weights, 1.0, engine.new_weights())
+        newton.read_gradient(weights)
 
     def mean(self):
         """W of some classes, less a mean that ranks share."""

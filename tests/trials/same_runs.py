@@ -357,8 +357,8 @@ def _same(name: str, before: Facts, after: Facts, tolerance: float) -> bool:
     a, b = before.get(name), after.get(name)
     if a == b or not name.endswith("certificate") or a is None or b is None:
         return bool(a == b)
-    # P, D, gap; the relative gap; the violation
-    scales = np.array([abs(a[0])] * 3 + [1.0, max(1.0, abs(a[4]))])
+    # P, D, gap; the relative gap; the violation; P(0)
+    scales = np.array([abs(a[0])] * 3 + [1.0, max(1.0, abs(a[4])), abs(a[5])])
     return bool((np.abs(np.subtract(a, b)) <= tolerance * scales).all())
 
 

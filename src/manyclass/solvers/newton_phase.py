@@ -5,22 +5,29 @@
 Given: zbar, the feasible dual variables that descent has reached. A round minimizes this by
 semismooth Newton steps, moves zbar to the maximizing z (the proximal point of D) as far as D rises,
 and lowers eps. Returned: zbar, feasible and with D never lower, and W, which is not W(zbar) here:
-its P is what counts. The formulas are in proximal_kernels.hpp, the rounds in
-proximal_newton.hpp.
-Sources: Rockafellar 1976 (augmented Lagrangians and the proximal point algorithm); Li, Sun, Toh
-2018 (semismooth Newton inside it, for the lasso); Yin, Li 2019 (for support vector machines).
+its P is what counts. The rounds, and their sources, are in newton/proximal_newton.py, the formulas
+in cpp/newton/proximal_kernels.hpp.
 """
 
 from __future__ import annotations
 
 import math
 import sys
-from typing import Protocol
+from collections.abc import Callable
+from typing import TypeAlias
 
 from manyclass import _core
 from manyclass.problem.problem import Problem
 from manyclass.solvers.engines import Engine
-from manyclass.solvers.newton.proximal_newton import EPSILON_STEPS, FIRST_EPSILON, IDLE_STEPS
+from manyclass.solvers.newton.newton_on_lists import ListRound, NewtonOnLists
+from manyclass.solvers.newton.proximal_newton import (
+    IDLE_STEPS,
+    NewtonSteps,
+    first_epsilon,
+    length_of_round,
+    next_epsilon,
+)
+from manyclass.solvers.newton.steps_on_parts import MOST_NUMBERS
 
 # Coordinate ascent ends when its gap is at most this part of P, or after this many epochs,
 START, LATE = 0.3, 20
@@ -30,7 +37,7 @@ NEWTON_PASSES = 25
 # which then takes few products from farther away: where W has so many numbers at most, and a factor
 # costs no more than so many products with the Hessian.
 START_WHOLE, LATE_WHOLE = 0.45, 6
-MOST_NUMBERS, FACTOR_PRODUCTS, FACTOR_COST = 2560, 8, 0.2
+FACTOR_PRODUCTS, FACTOR_COST = 8, 0.2
 # A start may be exact. Its gap counts as this part of P at least: a smaller eps hides in rounding.
 LEAST_GAP = 1e-6
 # Passes over the examples after which a round ends; the next one then continues with the same
@@ -49,52 +56,9 @@ SLOWER = 0.25
 PAUSE = 10
 
 
-class NewtonRound(Protocol):
-    """What a round found."""
-
-    @property
-    def primal(self) -> float:
-        """P, less that of the examples with x_i = 0."""
-
-    @property
-    def gap(self) -> float:
-        """P - D, or an estimate."""
-
-    @property
-    def max_violation(self) -> float:
-        """Largest v_i."""
-
-    @property
-    def steps(self) -> int:
-        """Newton steps."""
-
-    @property
-    def n_zone(self) -> int:
-        """Examples with a z strictly inside its bounds."""
-
-    @property
-    def evaluations(self) -> int:
-        """Scores computed."""
-
-
-class Rounds(Protocol):
-    """Rounds on zbar, the z of an engine: ``_core.ProximalNewton`` or ``NewtonOnLists``."""
-
-    @property
-    def squared_duals(self) -> float:
-        """||zbar||^2."""
-
-    def rebuild(self, anew: bool) -> None:
-        """Compute W(zbar) and the scores, or begin at the z of the engine, and at its W."""
-
-    def round(self, epsilon: float, budget: int) -> NewtonRound:
-        """Minimize, and move zbar, within so many scores."""
-
-    def read_weights(self, out: _core.Weights) -> None:
-        """Copy W."""
-
-    def write_weights(self, weights: _core.Weights) -> None:
-        """Take over W."""
+# P, less that of the examples with x_i = 0; P - D, or an estimate; the largest v_i; Newton steps;
+# examples with a z strictly inside its bounds; scores computed.
+NewtonRound: TypeAlias = "_core.NewtonRound | ListRound"
 
 
 class NewtonPhase:
@@ -103,8 +67,10 @@ class NewtonPhase:
     Parameters
     ----------
     engine : Engine
-    core : Rounds
-        On its z.
+    core : ProximalNewton of the core, or NewtonOnLists
+        Newton steps around its z.
+    length_of : callable, default=length_of_round
+        What makes them: ``length_on_parts`` for lists.
 
     Attributes
     ----------
@@ -115,9 +81,14 @@ class NewtonPhase:
     running : bool
     """
 
-    def __init__(self, engine: Engine, core: Rounds) -> None:
+    def __init__(
+        self,
+        engine: Engine,
+        core: _core.ProximalNewton | NewtonOnLists,
+        length_of: Callable[[NewtonSteps, float, int], float] = length_of_round,
+    ) -> None:
         data = engine.problem.dataset
-        self.core = core
+        self.core, self._length_of = core, length_of
         self.scores = data.n_examples * data.n_classes  # of a pass
         self.weights = engine.new_weights()
         self.primal = math.inf
@@ -146,8 +117,7 @@ class NewtonPhase:
         self._begin(max(gap, LEAST_GAP * primal), rate=0.0)
 
     def _begin(self, gap: float, rate: float) -> None:
-        squares = self.core.squared_duals
-        self.epsilon = FIRST_EPSILON * gap / squares if squares > 0 else math.nan
+        self.epsilon = first_epsilon(gap, self.core.squared_duals())
         self.running = math.isfinite(self.epsilon) and self.epsilon > 0
         self.rounds, self.fruitless = 0, 0.0
         self.gap, self.rate = gap, rate
@@ -156,7 +126,8 @@ class NewtonPhase:
         """Minimize, move the dual variables, lower eps."""
         if self.rounds and self.rounds % REBUILD_EVERY == 0:
             self.core.rebuild(anew=False)
-        found = self.core.round(self.epsilon, ROUND_PASSES * self.scores)
+        budget = ROUND_PASSES * self.scores
+        found = self.core.move(self._length_of(self.core, self.epsilon, budget))
         self.rounds += 1
         passes = found.evaluations / self.scores
         fall = max(-math.log(PROGRESS), self.rate * passes * SLOWER)
@@ -164,8 +135,8 @@ class NewtonPhase:
         weight = IDLE_SHARE if found.steps <= IDLE_STEPS else 1.0
         self.fruitless = 0.0 if good else self.fruitless + weight
         self.gap = min(self.gap, found.gap)
-        if found.evaluations < ROUND_PASSES * self.scores:
-            self.epsilon *= next(by for steps, by in EPSILON_STEPS if found.steps <= steps)
+        if found.evaluations < budget:
+            self.epsilon = next_epsilon(self.epsilon, found.steps)
         if found.primal < self.primal:
             self.primal = found.primal
             self.core.read_weights(self.weights)

@@ -26,6 +26,7 @@ from manyclass.solvers import newton_phase
 from manyclass.solvers.engines import Engine, Storage, of_examples
 from manyclass.solvers.newton import newton_on_lists
 from manyclass.solvers.newton.newton_on_lists import NewtonOnLists
+from manyclass.solvers.newton.steps_on_parts import length_on_parts
 from manyclass.solvers.newton_phase import NewtonPhase, Pace
 from manyclass.solvers.stochastic_init import is_worthwhile, stochastic_start
 from manyclass.solvers.stopping import Findings, StoppingRule
@@ -295,7 +296,7 @@ class SequentialDual:
             if engine.few_classes and newton_phase.is_allowed(self.problem):
                 return NewtonPhase(engine, engine.newton())
             if newton_on_lists.is_allowed(engine):
-                return NewtonPhase(engine, NewtonOnLists(engine))
+                return NewtonPhase(engine, NewtonOnLists(engine), length_on_parts)
         except MemoryError:  # coordinate ascent needs no more
             pass
         return None

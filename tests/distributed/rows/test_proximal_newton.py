@@ -18,7 +18,7 @@ from manyclass.problem.dataset import Dataset
 from manyclass.problem.problem import Problem
 from manyclass.rows.parts import LocalParts
 from manyclass.rows.proximal_response import RESPONSE_TERMS, ProximalRows, n_blocks
-from manyclass.solvers.newton.proximal_newton import ProximalNewton, is_small
+from manyclass.solvers.newton.steps_on_parts import is_small
 from manyclass.solvers.stopping import GapRule, ViolationRule
 from tests.helpers.cases import each
 from tests.helpers.catalog import PAIRS, make_problem, random_problem
@@ -57,13 +57,13 @@ def parts_of(problem, cuts):
 @pytest.fixture
 def at_once(monkeypatch):
     """Newton's method begins after the first round; counts its rounds."""
-    rounds, play = [], ProximalNewton.round
+    rounds, play = [], SvmOnRows._round_of
 
-    def counted(self, of_centre):
-        rounds.append(self)
-        return play(self, of_centre)
+    def counted(self, phase):
+        rounds.append(phase)
+        return play(self, phase)
 
-    monkeypatch.setattr(ProximalNewton, "round", counted)
+    monkeypatch.setattr(SvmOnRows, "_round_of", counted)
     monkeypatch.setattr(SvmOnRows, "_is_slow", lambda self, rule: bool(self._n_rounds))
     return rounds
 

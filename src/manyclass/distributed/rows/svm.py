@@ -1,8 +1,8 @@
 """The solver of support vector machines whose rows are in parts: consensus, then Newton's method.
 
 Begins with rounds of consensus (admm.py). Where these fall behind, and W has few numbers, Newton's
-method (proximal_newton.py) continues from the best V and the z of all parts. Both end with the
-certificate of all rows.
+method (proximal_newton.py, steps_on_parts.py) continues from the best V and the z of all parts.
+Both end with the certificate of all rows.
 """
 
 from __future__ import annotations
@@ -15,7 +15,8 @@ from manyclass.distributed.rows.admm import ConsensusAdmm
 from manyclass.distributed.rows.svm_rows import COUNTS
 from manyclass.problem.solution import Certificate, EpochRecord, scale_of
 from manyclass.rows.questions import ConsensusRounds
-from manyclass.solvers.newton.proximal_newton import ProximalNewton, first_epsilon, is_small
+from manyclass.solvers.newton.proximal_newton import MOST_STEPS, first_epsilon, next_epsilon
+from manyclass.solvers.newton.steps_on_parts import StepsOnParts, is_small, length_on_parts
 from manyclass.solvers.stopping import Found, GapRule, StoppingRule
 from manyclass.solvers.weights.storage import antisymmetric, subtract_means
 
@@ -32,18 +33,17 @@ NEAR, FAR = 0.5, 12
 class SvmOnRows(ConsensusAdmm):
     """Solver of an SVM whose rows are in parts; given what ``ConsensusAdmm`` is given."""
 
-    _phase: ProximalNewton | None = None
-    _is_settled = True  # whether z is that of the last step
+    _phase: StepsOnParts | None = None
+    _epsilon = 0.0  # of the next round; 0 for the squared hinge
+    _length = 1.0  # by which zbar is to move towards the z of the last step
+    _is_settled = True  # whether it has
+    _smooth = np.inf, np.inf  # P and P - D of the squared hinge at the last step
     _proven: tuple[float, ...] = ()  # gaps of the last SEEN rounds of consensus
 
     def epoch(self, rule: StoppingRule) -> EpochRecord:
         """Run a round of consensus, or of Newton's method."""
         if self._phase is None and self._is_slow(rule):
-            found = self.certify()
-            W = self.best.astype(np.float64)
-            epsilon = first_epsilon(self.problem, self.parts, found.gap)
-            if np.isfinite(epsilon):
-                self._phase = ProximalNewton(self.problem, self.parts, W, epsilon)
+            self._begin_newton()
         if self._phase is not None:
             return self._newton_round(self._phase)
         record = super().epoch(rule)
@@ -54,10 +54,8 @@ class SvmOnRows(ConsensusAdmm):
         """Whether the rule may be met."""
         if self._is_settled:
             return super().promising(rule)
-        assert self._phase is not None
-        phase = self._phase
-        scale = scale_of(phase.gap, phase.primal, self.zero_objective)
-        return rule.promising(Found(phase.gap, 0.0), scale)
+        primal, gap = self._smooth
+        return rule.promising(Found(gap, 0.0), scale_of(gap, primal, self.zero_objective))
 
     def certify(self) -> Certificate:
         """Return the certificate of the last round."""
@@ -82,16 +80,18 @@ class SvmOnRows(ConsensusAdmm):
         most = MOST_BESIDE_HINGE if left > LITTLE else MOST_BESIDE_LITTLE
         return bool(left > (MOST_BESIDE_SQUARED if is_squared else most) * rate)
 
-    def _newton_round(self, phase: ProximalNewton) -> EpochRecord:
+    def _begin_newton(self) -> None:
+        """Begin with Newton's method at the best W, unless all z are 0."""
+        gap, is_smooth = self.certify().gap, self.problem.slack_loss.has_ridge
+        W = self.best.astype(np.float64)
+        phase = StepsOnParts(self.problem, self.parts, W, self._of_duals)
+        self._epsilon = 0.0 if is_smooth else first_epsilon(gap, phase.squared_duals())
+        if np.isfinite(self._epsilon):
+            self._phase = phase
+
+    def _newton_round(self, phase: StepsOnParts) -> EpochRecord:
         self._n_rounds += 1
-        n_steps = phase.round(self._of_duals)
-        self._is_settled = False
-        if phase.is_smooth:
-            primal, gap = phase.primal, phase.gap
-        else:
-            found = self.certify()
-            primal, gap = found.primal_objective, found.gap
-            phase.follow(n_steps)
+        primal, gap = self._round_of(phase)
         data = self.problem.dataset
         return EpochRecord(
             epoch=self._n_rounds,
@@ -100,19 +100,33 @@ class SvmOnRows(ConsensusAdmm):
             gap_estimate=gap,
             violation=0.0 if self._found is None else self._found.max_violation,
             active_share=phase.n_zone / max(1, self.n_examples),
-            loops=n_steps,
+            loops=phase.n_steps,
             evaluations=phase.n_passes * self.n_examples * data.n_classes,
             n_weights=self.V.size,
             n_duals=0,
             zero_objective=self.zero_objective,
         )
 
+    def _round_of(self, phase: StepsOnParts) -> tuple[float, float]:
+        """Make a step, or those that find a proximal point; return P and P - D."""
+        phase.of_centre, is_smooth = self._of_duals, self._epsilon == 0
+        most_steps = 1 if is_smooth else MOST_STEPS
+        length = length_on_parts(phase, self._epsilon, most_steps=most_steps)
+        self._is_settled = False
+        if is_smooth:
+            self._smooth = phase.smooth_objective
+            return self._smooth
+        self._length = length
+        found = self.certify()
+        self._epsilon = next_epsilon(self._epsilon, phase.n_steps)
+        return found.primal_objective, found.gap
+
     def _settle(self) -> None:
         """Move z of all parts, and certify W."""
         assert self._phase is not None
         phase, counts = self._phase, np.zeros((self.parts.n_parts, COUNTS))
         of_duals = np.zeros(self.V.shape)
-        given = self._n_rounds, phase.W, self._scale, phase.epsilon, phase.length
+        given = self._n_rounds, phase.W, self._scale, phase.epsilon, self._length
         self.parts.add(ConsensusRounds.move_duals, given, (of_duals, counts))
         of_duals *= self._scale
         self.V = phase.W.astype(self.V.dtype)

@@ -2,7 +2,7 @@
 
 The compiled rounds (cpp/newton) have z in lanes, which formulations that take the largest of
 absolute margins (ADM, ATM) do not. Given and returned: as for the others (newton_phase.py); the
-steps are those of rows in parts (proximal_newton.py), with all rows in one. Where the Hessian is
+steps are those of rows in parts (steps_on_parts.py), with all rows in one. Where the Hessian is
 small, and memory has room for a few n x k arrays.
 """
 
@@ -20,7 +20,7 @@ from manyclass.problem.problem import Problem
 from manyclass.rows.parts import OnePart
 from manyclass.rows.proximal_response import ProximalRows
 from manyclass.solvers.engines import Engine
-from manyclass.solvers.newton.proximal_newton import MOST_STEPS, ProximalNewton, is_small
+from manyclass.solvers.newton.steps_on_parts import StepsOnParts, is_small
 from manyclass.utils.machine import available_memory
 
 ARRAYS, SHARE = 6, 0.25  # n x k arrays in float64, and the share of the memory that they may take
@@ -42,8 +42,8 @@ class ListRound:
     evaluations: int
 
 
-class NewtonOnLists:
-    """Rounds on zbar, the z of an engine.
+class NewtonOnLists(StepsOnParts):
+    """Newton steps around zbar, the z of an engine.
 
     Parameters
     ----------
@@ -52,56 +52,48 @@ class NewtonOnLists:
     """
 
     def __init__(self, engine: Engine) -> None:
-        self.engine, self.problem = engine, engine.problem
-        self._constant = engine.constant_loss()
-        data = self.problem.dataset
-        self._W = np.zeros((data.n_features + 1, data.n_classes))
-        self.rebuild(anew=True)
-
-    @property
-    def squared_duals(self) -> float:
-        """||zbar||^2."""
-        total = np.zeros(1)
-        self._rows.squared_duals(total)
-        return float(total[0])
+        data = engine.problem.dataset
+        W = np.zeros((data.n_features + 1, data.n_classes))
+        self.engine, self._constant = engine, engine.constant_loss()
+        self._rows, of_centre = _around(engine)
+        super().__init__(engine.problem, OnePart(self._rows), W, of_centre)
 
     def rebuild(self, anew: bool) -> None:
         """Compute W(zbar), with zbar from the engine, and begin at it where that is asked."""
-        self._take(self.engine.duals().toarray().astype(np.float64))
+        self._rows, self.of_centre = _around(self.engine)
+        self.parts = OnePart(self._rows)
         if anew:
-            self._W = self._of_centre.copy()
+            self.W = self.of_centre.copy()
 
-    def round(self, epsilon: float, _budget: int) -> ListRound:
-        """Find the proximal point, move zbar, and return P and P - D there."""
-        parts = OnePart(self._rows)
-        newton = ProximalNewton(self.problem, parts, self._W, epsilon)
-        n_steps = newton.round(self._of_centre)
-        self._W = newton.W
-        self.engine.load(sp.csr_array(self._rows.moved(self._W, epsilon, newton.length)))
-        z = self.engine.duals()  # rounded to the type of X
-        self._take(z.toarray().astype(np.float64))
-        primal = objective.primal(self.problem, self._W)
-        data = self.problem.dataset
+    def move(self, length: float) -> ListRound:
+        """Move zbar, rounded to the type of X, and return P and P - D there."""
+        self.engine.load(sp.csr_array(self._rows.moved(self.W, self.epsilon, length)))
+        self.rebuild(anew=False)
+        problem, data, z = self.problem, self.problem.dataset, self.engine.duals()
+        primal = objective.primal(problem, self.W)
         return ListRound(
             primal - self._constant,
-            max(0.0, primal - objective.dual(self.problem, z)),
-            objective.max_violation(self.problem, self._W, z),
-            min(n_steps, MOST_STEPS),
-            newton.n_zone,
-            newton.n_passes * data.n_examples * data.n_classes,
+            max(0.0, primal - objective.dual(problem, z)),
+            objective.max_violation(problem, self.W, z),
+            self.n_steps,
+            self.n_zone,
+            self.n_passes * data.n_examples * data.n_classes,
         )
 
     def read_weights(self, out: _core.Weights) -> None:
         """Copy W."""
-        out.matrix[:, : self._W.shape[1]] = self._W
+        out.matrix[:, : self.W.shape[1]] = self.W
 
     def write_weights(self, weights: _core.Weights) -> None:
         """Take over W."""
-        self._W = weights.matrix[:, : self._W.shape[1]].astype(np.float64)
+        self.W = weights.matrix[:, : self.W.shape[1]].astype(np.float64)
 
-    def _take(self, z: NDArray[np.float64]) -> None:
-        self._rows = ProximalRows(self.problem, z)
-        self._of_centre = objective.weights_of(self.problem, sp.csr_array(z))
+
+def _around(engine: Engine) -> tuple[ProximalRows, NDArray[np.float64]]:
+    """Return the rows around the z of an engine, and W(z)."""
+    z = engine.duals()
+    rows = ProximalRows(engine.problem, z.toarray().astype(np.float64))
+    return rows, objective.weights_of(engine.problem, z)
 
 
 def is_allowed(engine: Engine) -> bool:
