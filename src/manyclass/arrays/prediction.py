@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from manyclass.arrays.dataset import training_type
-from manyclass.arrays.namespace import Place, spans, to_numpy
-from manyclass.arrays.rows import LEAST_ROWS, NUMBERS_AT_A_TIME
+from manyclass.arrays.namespace import NUMBERS_AT_A_TIME, Place, spans, to_numpy
+from manyclass.arrays.places.memory import LEAST_ROWS
 from manyclass.utils.types import Array, DeviceArray
 
 
@@ -57,7 +57,7 @@ def _scores(X: DeviceArray, coef: Array, intercept: Array) -> Iterator[DeviceArr
     """Yield the scores of some rows after the others."""
     place = Place(X)
     xp, wide = place.xp, np.result_type(training_type(X), coef)
-    dtype = xp.float64 if wide == np.float64 else xp.float32
+    dtype = place.wide if wide == np.float64 else xp.float32
     W = place.asarray(np.ascontiguousarray(coef.T, wide))
     b = place.asarray(np.ascontiguousarray(intercept, wide))
     step = max(LEAST_ROWS, NUMBERS_AT_A_TIME // max(coef.shape))

@@ -3,79 +3,40 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING
 
 import numpy as np
-import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import ClassifierMixin
 from sklearn.utils import assert_all_finite
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from manyclass.arrays.input_arrays import on_host
+from manyclass.arrays.input_arrays import on_host, rows_on_device
 from manyclass.arrays.namespace import is_on_device
+from manyclass.arrays.places.host_rows import HostRows
 from manyclass.arrays.prediction import best_on_device, scores_on_device
-from manyclass.estimators.coefficients import (
-    Plain,
-    as_sklearn_classifier,
-    largest_weights,
-    names_of_features,
-)
+from manyclass.estimators.coefficients import Plain, as_sklearn_classifier
 from manyclass.estimators.costs import Costs, without_frame
 from manyclass.estimators.decisions import decided
-from manyclass.estimators.validation import check_parameters, checked_count, rows_on_device
-from manyclass.prediction.scoring import (
-    Coefficients,
-    best_classes,
-    count_nonzero,
-    scores_of,
-    thresholded,
-)
+from manyclass.estimators.fitted_weights import FittedWeights
+from manyclass.estimators.validation import check_parameters
+from manyclass.prediction.scoring import best_classes, scores_of
 from manyclass.prediction.sparse_coefficients import SparseCoefficients
-from manyclass.problem.solution import Certificate
 from manyclass.utils.input_rows import check_sparse, rows_as_given
 from manyclass.utils.labels import labels_of
 from manyclass.utils.machine import effective_n_jobs
 from manyclass.utils.scikit_learn import named_rows
-from manyclass.utils.types import Array, CsrArray, Label, Rows, RowsLike, Settings
+from manyclass.utils.types import Array, Label, Rows, RowsLike, Settings
 
 if TYPE_CHECKING:
     from sklearn.utils import Tags
 
 
-def set_certificate(model: LinearClassifier, certificate: Certificate | None) -> None:
-    """Set ``certificate_``, which has the type that it has after ``fit``."""
-    model.__dict__["certificate_"] = certificate
-
-
-class LinearClassifier(ClassifierMixin):
+class LinearClassifier(FittedWeights, ClassifierMixin):
     """Mixin for estimators with ``coef_``, ``intercept_``, ``classes_`` and ``n_jobs``."""
 
-    intercept_: Array
-    classes_: Array
-    n_features_in_: int
     n_iter_: int
     n_jobs: int | None
-    _coefficients: Coefficients
-    certificate_: Certificate  # after fit; None where nothing is proven of the weights
-
-    @property
-    def coef_(self) -> Array | CsrArray:
-        """Weights of shape (n_classes, n_features), or (1, n_features) when binary.
-
-        An ndarray, or a CSR array after sparse training or ``sparsify``: a sparse model is kept by
-        features, for prediction; its CSR array is a second one of its size, made when it is asked
-        for, kept and read-only. Assigning an ndarray or any sparse matrix replaces the weights.
-        """
-        coef = getattr(self, "_coefficients", None)
-        if coef is None:
-            raise AttributeError(f"{type(self).__name__!r} object has no attribute 'coef_'")
-        return coef.by_class() if isinstance(coef, SparseCoefficients) else coef
-
-    @coef_.setter
-    def coef_(self, value: Array | CsrArray) -> None:
-        self._coefficients = SparseCoefficients.from_matrix(value) if sp.issparse(value) else value
-        self.__dict__.pop("temperature_", None)
 
     def __getstate__(self) -> Settings:
         """Return the attributes, as pickle and skops write them."""
@@ -238,57 +199,6 @@ class LinearClassifier(ClassifierMixin):
             raise ValueError(f"k must be from 1 to {n_classes}, the number of classes; got {k}")
         return np.asarray(now.classes_[now._labels(rows, k)])
 
-    def sparsify(self, threshold: float = 0.0) -> Self:
-        """Leave out small weights and keep the others as a sparse array.
-
-        Parameters
-        ----------
-        threshold : float, default=0.0
-            Weights of at most this magnitude become zero; the intercepts stay.
-
-        Returns
-        -------
-        self
-
-        Raises
-        ------
-        ValueError
-            If the threshold is negative.
-        """
-        check_is_fitted(self)
-        sparse = thresholded(self._coefficients, threshold)
-        if hasattr(self, "certificate_") and count_nonzero(sparse) < count_nonzero(
-            self._coefficients
-        ):
-            set_certificate(self, None)
-            self.__dict__.pop("temperature_", None)
-        self._coefficients = sparse
-        return self
-
-    def densify(self) -> Self:
-        """Turn ``coef_`` back into an ndarray.
-
-        Returns
-        -------
-        self
-
-        Raises
-        ------
-        MemoryError
-            If n_classes x n_features weights do not fit into the machine's memory.
-
-        Examples
-        --------
-        >>> from manyclass import MulticlassSVC
-        >>> model = MulticlassSVC().fit([[0.0, 1.0], [1.0, 0.0]], [0, 1]).sparsify()
-        >>> model.densify().coef_.shape
-        (1, 2)
-        """
-        check_is_fitted(self)
-        if isinstance(self._coefficients, SparseCoefficients):
-            self._coefficients = self._coefficients.toarray()
-        return self
-
     def to_sklearn(self) -> Plain:
         """Return a fitted estimator of scikit-learn that predicts the same without this package.
 
@@ -318,66 +228,10 @@ class LinearClassifier(ClassifierMixin):
         check_is_fitted(self)
         return as_sklearn_classifier(self._as_of_now())
 
-    def top_features(
-        self, n: int = 10, feature_names: ArrayLike | None = None
-    ) -> dict[Label, list[tuple[Label, float]]]:
-        """List the features of the largest weights of each class.
-
-        Parameters
-        ----------
-        n : int, default=10
-            How many for each class.
-        feature_names : array-like of shape (n_features,), default=None
-            ``feature_names_in_`` when None; where there are none, features are named by their
-            indices.
-
-        Returns
-        -------
-        dict of list of tuple
-            For every class of ``classes_``, pairs of name and weight, the largest weight first and
-            equal ones in the order of the features. Weights that are not positive are left out, so
-            there may be fewer than n.
-
-        Raises
-        ------
-        ValueError
-            If n is no integer of at least 1, or there are not as many names as features.
-
-        Notes
-        -----
-        Weights compare only between features of about the same scale. Sparse weights are not made
-        dense; a second array of their size is made for the time of the call.
-
-        Examples
-        --------
-        >>> from sklearn.datasets import load_iris
-        >>> from manyclass import MulticlassSVC
-        >>> iris = load_iris()
-        >>> model = MulticlassSVC(random_state=0).fit(iris.data, iris.target_names[iris.target])
-        >>> best = model.top_features(1, iris.feature_names)
-        >>> best["virginica"][0][0]
-        'petal width (cm)'
-        """
-        check_is_fitted(self)
-        n = checked_count(n, "n")
-        known = getattr(self, "feature_names_in_", None)
-        names = names_of_features(feature_names, known, self.n_features_in_)
-        found = largest_weights(self._coefficients, n)
-        return {
-            label: list(
-                zip((best if names is None else names[best]).tolist(), w.tolist(), strict=True)
-            )
-            for label, (best, w) in zip(self.classes_.tolist(), found, strict=True)
-        }
-
-    def _as_of_now(self) -> Self:
-        """Return a snapshot of this model; other threads may train it."""
-        now = object.__new__(type(self))
-        now.__dict__ = self.__dict__.copy()
-        return now
-
     def _check_rows(self, X: RowsLike) -> Rows:
         check_is_fitted(self)
+        if isinstance(X, HostRows):
+            X = X.read(slice(None))
         if not isinstance(X, np.ndarray) and is_on_device(X):
             return rows_on_device(self, X, reset=False, finite=False)
         check_sparse(X, indices=False)  # the core looks at them

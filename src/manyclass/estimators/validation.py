@@ -6,12 +6,11 @@ import contextlib
 import warnings
 from collections.abc import Iterable, Iterator, Mapping
 from functools import partial
-from numbers import Integral, Real
+from numbers import Integral
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator
-from sklearn.utils import compute_class_weight
 from sklearn.utils._param_validation import (
     InvalidParameterError,
     StrOptions,
@@ -19,8 +18,6 @@ from sklearn.utils._param_validation import (
 )
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import (
-    _check_feature_names,
-    _check_n_features,
     _check_sample_weight,
     check_consistent_length,
     check_X_y,
@@ -28,13 +25,14 @@ from sklearn.utils.validation import (
 )
 
 from manyclass.arrays.dataset import DeviceDataset, training_type
-from manyclass.arrays.input_arrays import checked_rows, moved, on_host
-from manyclass.arrays.namespace import Place, is_on_device
+from manyclass.arrays.input_arrays import on_host, placed, rows_of, rows_on_device
+from manyclass.arrays.namespace import is_on_device
+from manyclass.estimators.example_weights import complete, weighted
 from manyclass.problem.dataset import Dataset
 from manyclass.utils.input_rows import check_sparse, is_sparse, rows_as_given
 from manyclass.utils.labels import LabelError, labels_of
 from manyclass.utils.scikit_learn import explain_rows, named_rows
-from manyclass.utils.suggestions import first_of, meant
+from manyclass.utils.suggestions import meant
 from manyclass.utils.types import (
     Array,
     ClassWeight,
@@ -155,10 +153,7 @@ def validated(
         explain_rows(error)
         raise
     device = getattr(estimator, "device", None) if on_device else None
-    if device is not None:
-        there = moved(rows, device)
-        rows = there if is_on_device(there) else rows
-    return rows, targets
+    return (rows if device is None else placed(rows, device)), targets
 
 
 def _validated_on_device(
@@ -172,16 +167,6 @@ def _validated_on_device(
         _, targets = check_X_y(alike, labels_of(on_host(y)), dtype=None)
         check_classification_targets(targets)
     return rows, targets
-
-
-def rows_on_device(
-    estimator: BaseEstimator, X: DeviceArray, *, reset: bool, finite: bool = True
-) -> DeviceArray:
-    """Check X as ``validate_data`` does; it stays where it is."""
-    rows = checked_rows(X, finite=finite)
-    _check_feature_names(estimator, rows, reset=reset)
-    _check_n_features(estimator, rows, reset=reset)
-    return rows
 
 
 def exact_labels(y: object, name: str = "y") -> object:
@@ -240,8 +225,8 @@ def training_data(
     on_device = not isinstance(X, np.ndarray) and is_on_device(X)
     check_scaling(bias, training_type(X) if on_device else X.dtype)
     if classes is not None and isinstance(class_weight, dict):
-        class_weight = _complete(class_weight, classes)
-    kept, y, weights = _weighted(np.arange(len(y)), y, sample_weight, class_weight)
+        class_weight = complete(class_weight, classes)
+    kept, y, weights = weighted(np.arange(len(y)), y, sample_weight, class_weight)
     found, labels = np.unique(y, return_inverse=True)
     if not len(found) or len(found if classes is None else classes) < 2:
         there_is = f"one class, {found.tolist()[0]!r}" if len(found) else "no row"
@@ -254,7 +239,7 @@ def training_data(
     else:
         labels = np.searchsorted(classes, found)[labels]
     if on_device:
-        X = X if len(kept) == X.shape[0] else Place(X).rows_of(X, kept)
+        X = X if len(kept) == X.shape[0] else rows_of(X, kept)
         return DeviceDataset.from_array(
             X, labels, weights, n_classes=len(classes), bias=bias
         ), classes
@@ -316,7 +301,7 @@ def stream_data(
         check_consistent_length(X, sample_weight)
         X, y, weights = X[:0], y[:0], np.zeros(0)
     else:
-        X, y, weights = _weighted(X, y, sample_weight, _complete(class_weight, classes))
+        X, y, weights = weighted(X, y, sample_weight, complete(class_weight, classes))
     unknown = np.setdiff1d(y, classes)
     if len(unknown):
         raise ValueError(
@@ -327,15 +312,6 @@ def stream_data(
     return Dataset.from_matrix(
         X, labels, n_classes=len(classes), weights=weights, bias=bias, keeps_dense=False
     )
-
-
-def _complete(
-    class_weight: Mapping[Label, float] | None, classes: Array
-) -> dict[Label, float] | None:
-    """Give classes that a dict does not name the weight 1: some rows may hold no other."""
-    if class_weight is None:
-        return None
-    return {c: class_weight.get(c, 1.0) for c in classes.tolist()}
 
 
 Sample = tuple[Rows, Array, NDArray[np.float64]]  # rows, their classes, their weights
@@ -381,67 +357,6 @@ def hold_out(
     held = np.sort(spare[: max(1, round(share * len(rows)))])
     kept = np.setdiff1d(np.flatnonzero(weights), held, assume_unique=True)
     return (X[kept], y[kept], weights[kept]), (X[held], y[held], weights[held])
-
-
-def rows_with_weight(
-    y: Array, sample_weight: ArrayLike | None, class_weight: ClassWeight
-) -> NDArray[np.intp]:
-    """Return the numbers of the rows that ``training_data`` keeps."""
-    kept, _, _ = _weighted(np.arange(len(y)), y, sample_weight, class_weight)
-    return np.asarray(kept)
-
-
-def _weighted(
-    X: Rows,
-    y: Array,
-    sample_weight: ArrayLike | None,
-    class_weight: ClassWeight,
-) -> tuple[Rows, Array, NDArray[np.float64]]:
-    """Return the rows with a positive weight, their classes and weights."""
-    if np.ma.is_masked(sample_weight):
-        raise ValueError("sample_weight has masked entries; fill them, or drop the rows")
-    given = sample_weight if sample_weight is None else on_host(sample_weight)
-    weights = _check_sample_weight(given, X, dtype=np.float64, ensure_non_negative=True)
-    weights = weights * class_weights(class_weight, y, weights)
-    if not weights.all():
-        kept = np.flatnonzero(weights)
-        X, y, weights = X[kept], y[kept], weights[kept]
-    return X, y, weights
-
-
-def class_weights(
-    class_weight: ClassWeight, y: Array, weights: NDArray[np.float64]
-) -> NDArray[np.float64]:
-    """Weight of each row's class, shape (n,), given the rows' own weights."""
-    if class_weight is None:
-        return np.ones(len(y))
-    classes, labels = np.unique(y, return_inverse=True)
-    if class_weight == "balanced":
-        totals = np.bincount(labels, weights=weights)
-        present = totals > 0
-        share = np.divide(weights.sum(), present.sum() * totals, where=present, out=totals.copy())
-        return np.asarray(share[labels])
-    if isinstance(class_weight, dict) and not all(
-        isinstance(w, Real) and float(w) >= 0 for w in class_weight.values()
-    ):
-        raise ValueError(f"class weights must be numbers and not negative, got {class_weight}")
-    if isinstance(class_weight, dict):
-        _check_names(class_weight, classes)
-    per_class = compute_class_weight(class_weight, classes=classes, y=y)
-    return np.asarray(per_class, dtype=np.float64)[labels]
-
-
-def _check_names(class_weight: dict[Label, float], classes: Array) -> None:
-    """Refuse a label that is no class, where classes have no weight: it is a misspelt one."""
-    labels = classes.tolist()
-    unknown = [label for label in class_weight if label not in labels]
-    if unknown and any(label not in class_weight for label in labels):
-        known = [label for label in labels if isinstance(label, str)]
-        advice = meant(unknown[0], known) if isinstance(unknown[0], str) else ""
-        raise ValueError(
-            f"class_weight: {unknown[0]!r} is no class of y, whose classes are "
-            f"{first_of(labels)}{advice}"
-        )
 
 
 def check_size(dataset: Dataset) -> None:
