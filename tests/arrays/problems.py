@@ -74,11 +74,15 @@ def problems(asarray, name, loss, C=0.1, *, offsets=False, bias=1.0, seed=0, sca
 
 def primal(problem, W):
     """Return P in long double."""
+    return (W.astype(np.longdouble) ** 2).sum() / 2 + loss_of(problem, W)
+
+
+def loss_of(problem, W):
+    """Return sum_i C_i loss_i in long double."""
     exact = np.longdouble
     data = problem.dataset
     X = np.column_stack([data.matrix(), np.full(data.n_examples, data.bias)]).astype(exact)
     S = X @ W.astype(exact)
-    penalty = (W.astype(exact) ** 2).sum() / 2
     if problem.loss == "log_loss":
         if problem.base is not None:
             S = S + problem.base.of(slice(None)).astype(exact)
@@ -87,4 +91,4 @@ def primal(problem, W):
         losses = top + np.log(np.exp(S - top[:, None]).sum(axis=1)) - own
     else:
         losses = objective.losses_of(problem, S)
-    return penalty + problem.costs.astype(exact) @ losses
+    return problem.costs.astype(exact) @ losses

@@ -74,7 +74,7 @@ def bytes_of_plan(there, *, streams, on_host):
 
 def check_plan(make, monkeypatch, name, loss, *, streams, on_host):
     """Train a problem under the plan that so much memory has for it."""
-    X, y = rows(n=40, d=5, k=3)
+    X, y = rows(n=70, d=5, k=3)
     there = problem(X, y, name, loss, places=[Place(make(X))], offsets="classes")
     monkeypatch.setattr(namespace, "FREE_MEMORY", None)
     free = bytes_of_plan(there, streams=streams, on_host=on_host)

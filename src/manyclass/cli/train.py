@@ -221,7 +221,7 @@ def _log_shares(model: StochasticClassifier, classes: Array, counts: Array) -> A
     """Return the logarithms of the shares of the classes in the weights of all rows."""
     import numpy as np
 
-    from manyclass.estimators.example_weights import class_weights
+    from manyclass.estimators.validation import class_weights
 
     totals = counts * class_weights(model.class_weight, classes, np.ones(len(classes)))
     return np.asarray(np.log(totals / totals.sum()))

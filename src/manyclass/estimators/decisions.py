@@ -20,15 +20,11 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from manyclass.arrays.input_arrays import on_host
 from manyclass.estimators.costs import Costs, cost_table
-from manyclass.problem.dataset import Dataset
 from manyclass.utils.types import Array, Label, Numbers, Rows
 
 SCORES_AT_A_TIME = 1 << 22
-# Rows that are looked at, to know whether all are given one class: of all rows, and of those of
-# other classes; the share of them that may be given one of these.
-LOOKED_AT, OTHERS_LOOKED_AT = 200, 1000
-NEARLY = 0.1
 
 
 class ScoringModel(Protocol):
@@ -98,7 +94,7 @@ def _decide(
     """Return positions in ``classes_``, and the confidence of each row."""
     if not hasattr(model, "predict_proba"):
         return model._labels(rows, 1)[:, 0], top2_margins(model._scores(rows))
-    p = model.predict_proba(rows).astype(np.float64)
+    p = np.asarray(on_host(model.predict_proba(rows)), np.float64)
     best = model._labels(rows, 1)[:, 0] if table is None else (p @ table).argmin(axis=1)
     return best, p.max(axis=1)
 
@@ -148,30 +144,3 @@ def label_of_rejected(label: Label | None, classes: Array) -> Label:
     if label in classes.tolist():
         raise ValueError(f"reject_label: {label!r} is a class; give another label")
     return label
-
-
-def only_class(model: ScoringModel, data: Dataset) -> tuple[int, float]:
-    """Find the class that nearly all training rows are given, and the share of rows of others.
-
-    The share is 0 where rows are given several classes. Where classes overlap and one is frequent,
-    the optimum of the largest hinge loss may be W near 0: the certificate is true, and the model is
-    of no use. A few rows show it.
-    """
-    if not data.n_examples:
-        return 0, 0.0
-    given = _given(model, data, np.arange(data.n_examples), LOOKED_AT)
-    number = int(np.bincount(given).argmax())
-    others = np.flatnonzero(data.labels != number)
-    if (given != number).mean() > NEARLY or not len(others):
-        return number, 0.0
-    if (_given(model, data, others, OTHERS_LOOKED_AT) != number).mean() > NEARLY:
-        return number, 0.0
-    return number, len(others) / data.n_examples
-
-
-def _given(
-    model: ScoringModel, data: Dataset, rows: NDArray[np.intp], most: int
-) -> NDArray[np.int64]:
-    """Return the numbers of the classes that some rows, evenly spread, are given."""
-    some = rows[np.linspace(0, len(rows) - 1, min(len(rows), most)).astype(np.intp)]
-    return np.asarray(model._labels(data.rows(some), 1)).ravel()

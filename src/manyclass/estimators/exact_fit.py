@@ -17,12 +17,11 @@ from sklearn.utils import check_random_state
 
 from manyclass.arrays.choice import lack_of_memory
 from manyclass.estimators.coefficients import EpochCallbacks, FitTask
-from manyclass.estimators.decisions import only_class
-from manyclass.estimators.example_weights import rows_with_weight
-from manyclass.estimators.linear import LinearClassifier
+from manyclass.estimators.linear import LinearClassifier, only_class
 from manyclass.estimators.offsets import with_base_scores
 from manyclass.estimators.validation import (
     check_size,
+    rows_with_weight,
     training_data,
     validated,
 )

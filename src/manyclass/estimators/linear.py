@@ -8,20 +8,22 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import ClassifierMixin
+from sklearn.metrics import accuracy_score
 from sklearn.utils import assert_all_finite
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from manyclass.arrays.input_arrays import on_host, rows_on_device
 from manyclass.arrays.namespace import is_on_device
 from manyclass.arrays.places.host_rows import HostRows
-from manyclass.arrays.prediction import best_on_device, scores_on_device
+from manyclass.arrays.prediction import best_on_device, like, scores_on_device
 from manyclass.estimators.coefficients import Plain, as_sklearn_classifier
 from manyclass.estimators.costs import Costs, without_frame
-from manyclass.estimators.decisions import decided
+from manyclass.estimators.decisions import ScoringModel, decided
 from manyclass.estimators.fitted_weights import FittedWeights
 from manyclass.estimators.validation import check_parameters
 from manyclass.prediction.scoring import best_classes, scores_of
 from manyclass.prediction.sparse_coefficients import SparseCoefficients
+from manyclass.problem.dataset import Dataset
 from manyclass.utils.input_rows import check_sparse, rows_as_given
 from manyclass.utils.labels import labels_of
 from manyclass.utils.machine import effective_n_jobs
@@ -30,6 +32,11 @@ from manyclass.utils.types import Array, Label, Rows, RowsLike, Settings
 
 if TYPE_CHECKING:
     from sklearn.utils import Tags
+
+# Rows that are looked at, to know whether all are given one class: of all rows, and of those of
+# other classes; the share of them that may be given one of these.
+LOOKED_AT, OTHERS_LOOKED_AT = 200, 1000
+NEARLY = 0.1
 
 
 class LinearClassifier(FittedWeights, ClassifierMixin):
@@ -70,7 +77,7 @@ class LinearClassifier(FittedWeights, ClassifierMixin):
         """
         now = self._as_of_now()
         scores = now._scores(now._check_rows(X))
-        return scores.ravel() if scores.shape[1] == 1 else scores
+        return like(X, scores.ravel() if scores.shape[1] == 1 else scores)
 
     def predict(
         self,
@@ -126,9 +133,9 @@ class LinearClassifier(FittedWeights, ClassifierMixin):
         """
         now = self._as_of_now()
         if costs is not None or reject is not None or reject_label is not None:
-            return decided(now, now._check_rows(X), costs, reject, reject_label)
+            return like(X, decided(now, now._check_rows(X), costs, reject, reject_label))
         best = now._labels(now._check_rows(X), 1)
-        return np.asarray(now.classes_[best[:, 0]])
+        return like(X, np.asarray(now.classes_[best[:, 0]]))
 
     def score(self, X: RowsLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
         """Compute the accuracy: the share of the rows whose class is predicted.
@@ -159,8 +166,9 @@ class LinearClassifier(FittedWeights, ClassifierMixin):
         >>> model.score([[-3.0], [2.0]], ["left", "left"])
         0.5
         """
-        labels, weights = labels_of(on_host(y)), on_host(sample_weight)
-        return float(super().score(X, labels, weights))
+        labels, weights = labels_of(on_host(y)), on_host(sample_weight, "sample_weight")
+        found = on_host(self.predict(X))
+        return float(accuracy_score(labels, found, sample_weight=weights))
 
     def predict_top_k(self, X: RowsLike, k: int) -> Array:
         """Predict the k best classes of every row, the best first.
@@ -197,7 +205,7 @@ class LinearClassifier(FittedWeights, ClassifierMixin):
         n_classes = len(now.classes_)
         if not 1 <= k <= n_classes:
             raise ValueError(f"k must be from 1 to {n_classes}, the number of classes; got {k}")
-        return np.asarray(now.classes_[now._labels(rows, k)])
+        return like(X, np.asarray(now.classes_[now._labels(rows, k)]))
 
     def to_sklearn(self) -> Plain:
         """Return a fitted estimator of scikit-learn that predicts the same without this package.
@@ -276,3 +284,30 @@ class LinearClassifier(FittedWeights, ClassifierMixin):
         n_jobs = effective_n_jobs(self.n_jobs)
         coef = self._coefficients
         return best_classes(rows, coef, self.intercept_, top, n_jobs, self._check_finite)
+
+
+def only_class(model: ScoringModel, data: Dataset) -> tuple[int, float]:
+    """Find the class that nearly all training rows are given, and the share of rows of others.
+
+    The share is 0 where rows are given several classes. Where classes overlap and one is frequent,
+    the optimum of the largest hinge loss may be W near 0: the certificate is true, and the model is
+    of no use. A few rows show it.
+    """
+    if not data.n_examples:
+        return 0, 0.0
+    given = _given(model, data, np.arange(data.n_examples), LOOKED_AT)
+    number = int(np.bincount(given).argmax())
+    others = np.flatnonzero(data.labels != number)
+    if (given != number).mean() > NEARLY or not len(others):
+        return number, 0.0
+    if (_given(model, data, others, OTHERS_LOOKED_AT) != number).mean() > NEARLY:
+        return number, 0.0
+    return number, len(others) / data.n_examples
+
+
+def _given(
+    model: ScoringModel, data: Dataset, rows: NDArray[np.intp], most: int
+) -> NDArray[np.int64]:
+    """Return the numbers of the classes that some rows, evenly spread, are given."""
+    some = rows[np.linspace(0, len(rows) - 1, min(len(rows), most)).astype(np.intp)]
+    return np.asarray(model._labels(data.rows(some), 1)).ravel()

@@ -6,11 +6,12 @@ import contextlib
 import warnings
 from collections.abc import Iterable, Iterator, Mapping
 from functools import partial
-from numbers import Integral
+from numbers import Integral, Real
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator
+from sklearn.utils import compute_class_weight
 from sklearn.utils._param_validation import (
     InvalidParameterError,
     StrOptions,
@@ -19,7 +20,6 @@ from sklearn.utils._param_validation import (
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import (
     _check_sample_weight,
-    check_consistent_length,
     check_X_y,
     validate_data,
 )
@@ -27,12 +27,11 @@ from sklearn.utils.validation import (
 from manyclass.arrays.dataset import DeviceDataset, training_type
 from manyclass.arrays.input_arrays import on_host, placed, rows_of, rows_on_device
 from manyclass.arrays.namespace import is_on_device
-from manyclass.estimators.example_weights import complete, weighted
 from manyclass.problem.dataset import Dataset
 from manyclass.utils.input_rows import check_sparse, is_sparse, rows_as_given
 from manyclass.utils.labels import LabelError, labels_of
 from manyclass.utils.scikit_learn import explain_rows, named_rows
-from manyclass.utils.suggestions import meant
+from manyclass.utils.suggestions import first_of, meant
 from manyclass.utils.types import (
     Array,
     ClassWeight,
@@ -271,94 +270,6 @@ def checked_count(count: object, name: str) -> int:
     return int(count)
 
 
-def stream_data(
-    X: Rows,
-    y: Array,
-    sample_weight: ArrayLike | None,
-    class_weight: Mapping[Label, float] | None,
-    classes: Array,
-    bias: float,
-) -> Dataset:
-    """Turn some rows of a stream, whose classes are known, into a data set.
-
-    Parameters
-    ----------
-    X, y, sample_weight, class_weight, bias
-        As in ``training_data``.
-    classes : ndarray of shape (k,), ascending
-
-    Returns
-    -------
-    Dataset
-        Of rows with a positive weight; there may be none.
-
-    Raises
-    ------
-    ValueError
-        If y holds another class.
-    """
-    if sample_weight is not None and not np.any(sample_weight):  # scikit-learn refuses them
-        check_consistent_length(X, sample_weight)
-        X, y, weights = X[:0], y[:0], np.zeros(0)
-    else:
-        X, y, weights = weighted(X, y, sample_weight, complete(class_weight, classes))
-    unknown = np.setdiff1d(y, classes)
-    if len(unknown):
-        raise ValueError(
-            f"y holds {unknown.tolist()[0]!r}, which is none of the classes that were given; give "
-            'all at the beginning, or partial_fit(..., classes="grow")'
-        )
-    labels = np.searchsorted(classes, y)
-    return Dataset.from_matrix(
-        X, labels, n_classes=len(classes), weights=weights, bias=bias, keeps_dense=False
-    )
-
-
-Sample = tuple[Rows, Array, NDArray[np.float64]]  # rows, their classes, their weights
-
-
-def hold_out(
-    X: Rows,
-    y: Array,
-    sample_weight: ArrayLike | None,
-    share: float,
-    rng: np.random.Generator,
-) -> tuple[Sample, Sample]:
-    """Draw rows to hold out, of those with a positive weight; one row of every class stays.
-
-    Parameters
-    ----------
-    X : ndarray or CSR of shape (n, d)
-    y : ndarray of shape (n,)
-    sample_weight : array-like of shape (n,) or None
-    share : float
-        Of the rows, to hold out.
-    rng : numpy.random.Generator
-
-    Returns
-    -------
-    kept, held : (X, y, weights)
-        In the order of the rows.
-
-    Raises
-    ------
-    ValueError
-        If a weight is negative, or no class has two rows.
-    """
-    weights = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
-    rows = rng.permutation(np.flatnonzero(weights))
-    _, first = np.unique(y[rows], return_index=True)
-    spare = np.delete(rows, first)
-    if len(spare) == 0:
-        raise ValueError(
-            "early_stopping holds out rows of classes with two rows at least; there is no such "
-            "class; use early_stopping=False"
-        )
-    held = np.sort(spare[: max(1, round(share * len(rows)))])
-    kept = np.setdiff1d(np.flatnonzero(weights), held, assume_unique=True)
-    return (X[kept], y[kept], weights[kept]), (X[held], y[held], weights[held])
-
-
 def check_size(dataset: Dataset) -> None:
     """Refuse values whose squares leave z, which is as small as they are large, without digits."""
     values, limits = dataset.values, np.finfo(dataset.dtype)
@@ -368,3 +279,88 @@ def check_size(dataset: Dataset) -> None:
             f"X holds a value of size {largest:.1e}, whose square is too large for "
             f"{dataset.dtype}; scale the features to about one"
         )
+
+
+def rows_with_weight(
+    y: Array, sample_weight: ArrayLike | None, class_weight: ClassWeight
+) -> NDArray[np.intp]:
+    """Return the numbers of the rows that ``training_data`` keeps."""
+    kept, _, _ = weighted(np.arange(len(y)), y, sample_weight, class_weight)
+    return np.asarray(kept)
+
+
+def weighted(
+    X: Rows,
+    y: Array,
+    sample_weight: ArrayLike | None,
+    class_weight: ClassWeight,
+) -> tuple[Rows, Array, NDArray[np.float64]]:
+    """Return the rows with a positive weight, their classes and weights."""
+    if np.ma.is_masked(sample_weight):
+        raise ValueError("sample_weight has masked entries; fill them, or drop the rows")
+    weights = np.ones(len(y)) if sample_weight is None else checked_weights(sample_weight, X)
+    weights = weights * class_weights(class_weight, y, weights)
+    if not weights.all():
+        kept = np.flatnonzero(weights)
+        X, y, weights = X[kept], y[kept], weights[kept]
+    return X, y, weights
+
+
+def checked_weights(sample_weight: ArrayLike | None, X: Rows) -> NDArray[np.float64]:
+    """Return the weights of the rows of X, of any library and device; 1 when None.
+
+    Raises
+    ------
+    ValueError
+        If there are not as many as rows, or one is negative, infinite or NaN.
+    """
+    given = sample_weight if sample_weight is None else on_host(sample_weight, "sample_weight")
+    if isinstance(given, np.ndarray) and given.ndim == 0:
+        raise ValueError("sample_weight is one number; give one for each row, or leave it out")
+    numbers = np.empty(X.shape[0])  # X may be of another library
+    weights = _check_sample_weight(given, numbers, dtype=np.float64, ensure_non_negative=True)
+    return np.asarray(weights)
+
+
+def class_weights(
+    class_weight: ClassWeight, y: Array, weights: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    """Weight of each row's class, shape (n,), given the rows' own weights."""
+    if class_weight is None:
+        return np.ones(len(y))
+    classes, labels = np.unique(y, return_inverse=True)
+    if class_weight == "balanced":
+        totals = np.bincount(labels, weights=weights)
+        present = totals > 0
+        share = np.divide(weights.sum(), present.sum() * totals, where=present, out=totals.copy())
+        return np.asarray(share[labels])
+    if isinstance(class_weight, dict) and not all(
+        isinstance(w, Real) and float(w) >= 0 for w in class_weight.values()
+    ):
+        raise ValueError(f"class weights must be numbers and not negative, got {class_weight}")
+    if isinstance(class_weight, dict):
+        _check_names(class_weight, classes)
+    per_class = compute_class_weight(class_weight, classes=classes, y=y)
+    return np.asarray(per_class, dtype=np.float64)[labels]
+
+
+def _check_names(class_weight: dict[Label, float], classes: Array) -> None:
+    """Refuse a label that is no class, where classes have no weight: it is a misspelt one."""
+    labels = classes.tolist()
+    unknown = [label for label in class_weight if label not in labels]
+    if unknown and any(label not in class_weight for label in labels):
+        known = [label for label in labels if isinstance(label, str)]
+        advice = meant(unknown[0], known) if isinstance(unknown[0], str) else ""
+        raise ValueError(
+            f"class_weight: {unknown[0]!r} is no class of y, whose classes are "
+            f"{first_of(labels)}{advice}"
+        )
+
+
+def complete(
+    class_weight: Mapping[Label, float] | None, classes: Array
+) -> dict[Label, float] | None:
+    """Give classes that a dict does not name the weight 1: some rows may hold no other."""
+    if class_weight is None:
+        return None
+    return {c: class_weight.get(c, 1.0) for c in classes.tolist()}

@@ -22,9 +22,8 @@ from sklearn.utils.validation import _check_sample_weight
 from manyclass.arrays.input_arrays import on_host
 from manyclass.estimators.coefficients import coefficients_of
 from manyclass.estimators.costs import Costs
-from manyclass.estimators.example_weights import class_weights
 from manyclass.estimators.linear import LinearClassifier
-from manyclass.estimators.validation import input_restored, validated
+from manyclass.estimators.validation import class_weights, input_restored, validated
 from manyclass.model_selection.base import CrossValidatedC, SearchResult, shared_parameters
 from manyclass.model_selection.folds import (
     Column,

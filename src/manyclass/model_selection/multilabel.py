@@ -10,6 +10,7 @@ from typing import ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from sklearn import config_context
 from sklearn.model_selection import KFold, check_cv
 from sklearn.multiclass import OneVsRestClassifier
 from sklearn.utils import check_array, check_random_state
@@ -21,9 +22,8 @@ from sklearn.utils.validation import (
 
 from manyclass.arrays.input_arrays import checked_rows, on_host, placed, rows_of
 from manyclass.arrays.namespace import is_on_device
-from manyclass.estimators.example_weights import checked_weights
 from manyclass.estimators.parameters.documented import documented
-from manyclass.estimators.validation import input_restored
+from manyclass.estimators.validation import checked_weights, input_restored
 from manyclass.model_selection.base import CrossValidatedC, SearchResult, shared_parameters
 from manyclass.model_selection.folds import (
     CV,
@@ -271,7 +271,8 @@ class MultilabelSVCCV(CrossValidatedC, MultilabelSVC):
                 given = None if weights is None else weights[train]
                 model.fit(rows_of(rows, train), indicator[train], given)
             seconds = time.perf_counter() - began
-            score = self._score(model, rows_of(rows, test), indicator[test])
+            with config_context(array_api_dispatch=False):  # the indicator is SciPy's
+                score = self._score(model, rows_of(rows, test), indicator[test])
             if not np.isfinite(score):
                 raise ValueError(f"fold {number}: the score is {score}; check scoring")
             column.append(FoldFit(None, score, model.certificate_, seconds))

@@ -15,6 +15,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import _check_sample_weight, check_consistent_length, check_is_fitted
 
 from manyclass.arrays.input_arrays import on_host
+from manyclass.arrays.prediction import like
 from manyclass.estimators.linear import LinearClassifier
 from manyclass.estimators.parameters.documented import documented
 from manyclass.estimators.validation import input_restored
@@ -222,7 +223,7 @@ class MultilabelSVC(LinearClassifier, BaseEstimator):
         ValueError
             If X has another number of features than in ``fit``, NaN or infinity.
         """
-        return self._scores(self._check_rows(X))
+        return like(X, self._scores(self._check_rows(X)))
 
     def predict(  # type: ignore[override]  # sets of labels have no costs
         self, X: RowsLike
@@ -245,7 +246,7 @@ class MultilabelSVC(LinearClassifier, BaseEstimator):
             As in ``decision_function``.
         """
         found = self._indicator(X)
-        return found if self.predicts_sparse_ else found.toarray()
+        return found if self.predicts_sparse_ else like(X, found.toarray())
 
     def predict_labels(self, X: RowsLike) -> list[set[Label]]:
         """Predict the labels of every row as sets of entries of ``classes_``.

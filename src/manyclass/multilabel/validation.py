@@ -13,8 +13,7 @@ from sklearn.utils.validation import check_consistent_length, validate_data
 from manyclass.arrays.dataset import DeviceDataset, training_type
 from manyclass.arrays.input_arrays import placed, rows_of, rows_on_device
 from manyclass.arrays.namespace import is_on_device
-from manyclass.estimators.example_weights import checked_weights
-from manyclass.estimators.validation import check_scaling, check_size
+from manyclass.estimators.validation import check_scaling, check_size, checked_weights
 from manyclass.multilabel.label_sets import LabelSets, encoded
 from manyclass.multilabel.training import Labelled
 from manyclass.problem.dataset import Dataset

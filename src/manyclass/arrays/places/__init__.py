@@ -1,1 +1,1 @@
-"""Where rows of X and numbers of rows lie: on the device, or in host memory, block by block."""
+"""Places of X and of the numbers of its rows: the device, or host memory, block by block."""

@@ -112,7 +112,7 @@ class Sent:
     ----------
     x : array
     event : object or None
-        Which tells that it is there.
+        Recorded when it is there.
     """
 
     def __init__(self, x: DeviceArray, event: DeviceArray = None) -> None:

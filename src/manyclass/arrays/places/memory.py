@@ -1,4 +1,4 @@
-"""What training holds on a device and in host memory, in bytes, and how many rows a block has."""
+"""Plans of training: bytes on a device and in host memory, and the rows of a block."""
 
 from __future__ import annotations
 

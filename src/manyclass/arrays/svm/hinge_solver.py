@@ -1,4 +1,4 @@
-"""What the solvers of hinge losses on a device share: rows, certificate, records of epochs."""
+"""Base of the solvers of hinge losses on a device: rows, certificate, records of epochs."""
 
 from __future__ import annotations
 

@@ -14,8 +14,7 @@ from sklearn.utils.validation import _check_sample_weight, check_consistent_leng
 
 from manyclass.distributed.communicator import Communicator
 from manyclass.distributed.consensus import known_to_all
-from manyclass.estimators.example_weights import class_weights
-from manyclass.estimators.validation import check_scaling
+from manyclass.estimators.validation import check_scaling, class_weights
 from manyclass.problem.dataset import Dataset
 from manyclass.utils.fingerprints import Facts
 from manyclass.utils.types import Array, ClassWeight, DType, Rows, Settings
