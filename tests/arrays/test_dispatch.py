@@ -84,7 +84,8 @@ with sklearn.config_context(array_api_dispatch=True):
     assert isinstance(model.predict(X), np.ndarray)
     assert model.score(there, xp.asarray(y)) > 0.8
     assert isinstance(model.fit(there, names).predict(there), np.ndarray)
-    search = MulticlassSVCCV(formulation="ovr", tol=0.1, Cs=[0.1, 1], cv=2).fit(there, xp.asarray(y))
+    search = MulticlassSVCCV(formulation="ovr", tol=0.1, Cs=[0.1, 1], cv=2)
+    search.fit(there, xp.asarray(y))
     assert search.score(there, xp.asarray(y)) > 0.5
     several = MultilabelSVC(tol=0.1).fit(there, xp.asarray(np.eye(3, dtype=int)[y]))
     assert isinstance(several.predict(there), kind)
