@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 
 from manyclass.arrays import namespace
 from manyclass.arrays.dataset import DeviceDataset
@@ -81,7 +82,9 @@ def loss_of(problem, W):
     """Return sum_i C_i loss_i in long double."""
     exact = np.longdouble
     data = problem.dataset
-    X = np.column_stack([data.matrix(), np.full(data.n_examples, data.bias)]).astype(exact)
+    given = data.matrix()
+    dense = given.toarray() if sp.issparse(given) else given
+    X = np.column_stack([dense, np.full(data.n_examples, data.bias)]).astype(exact)
     S = X @ W.astype(exact)
     if problem.loss == "log_loss":
         if problem.base is not None:

@@ -24,7 +24,6 @@ from manyclass.solvers.logistic.certificate import certify
 from manyclass.solvers.logistic.engine import LogisticEngine, PrimalEngine, duals_fit
 from manyclass.solvers.logistic.newton import NewtonLogistic, found_of
 from manyclass.solvers.logistic.preconditioners import is_factorized, is_sampled
-from manyclass.solvers.logistic.weight_arrays import dot
 from manyclass.solvers.stopping import StoppingRule
 
 # Newton's method begins when descent seems to need more epochs than this, seen after a few. A step
