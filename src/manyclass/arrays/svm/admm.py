@@ -171,7 +171,17 @@ class OneVsRestAdmm(HingeSolver):
             gram += xp.astype((x * self.rho[part][:, None]).T @ x, self.place.wide)
         unit = xp.eye(size, dtype=self.place.wide, device=self.place.device)
         self._gram = xp.astype(gram, rows.dtype)
-        self._inverse = xp.astype(xp.linalg.inv(gram + unit), rows.dtype)
+        try:
+            inverse = xp.linalg.inv(gram + unit)
+        except (RuntimeError, np.linalg.LinAlgError) as error:  # the unit is lost in rounding
+            if not bool(xp.all(xp.isfinite(gram))):
+                raise FloatingPointError(
+                    "sums of squares of X overflow; scale the features to about one"
+                ) from error
+            values, vectors = xp.linalg.eigh(gram)
+            scale = 1 / (1 + xp.clip(values, 0, None))
+            inverse = (vectors * scale[None, :]) @ vectors.T
+        self._inverse = xp.astype(inverse, rows.dtype)
 
     def _set_sums(self) -> None:
         """Set X^T R S and X^T R v from v."""
