@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 
 from manyclass.arrays import namespace
 from manyclass.arrays.dataset import DeviceDataset
@@ -74,11 +75,17 @@ def problems(asarray, name, loss, C=0.1, *, offsets=False, bias=1.0, seed=0, sca
 
 def primal(problem, W):
     """Return P in long double."""
+    return (W.astype(np.longdouble) ** 2).sum() / 2 + loss_of(problem, W)
+
+
+def loss_of(problem, W):
+    """Return sum_i C_i loss_i in long double."""
     exact = np.longdouble
     data = problem.dataset
-    X = np.column_stack([data.matrix(), np.full(data.n_examples, data.bias)]).astype(exact)
+    given = data.matrix()
+    dense = given.toarray() if sp.issparse(given) else given
+    X = np.column_stack([dense, np.full(data.n_examples, data.bias)]).astype(exact)
     S = X @ W.astype(exact)
-    penalty = (W.astype(exact) ** 2).sum() / 2
     if problem.loss == "log_loss":
         if problem.base is not None:
             S = S + problem.base.of(slice(None)).astype(exact)
@@ -87,4 +94,4 @@ def primal(problem, W):
         losses = top + np.log(np.exp(S - top[:, None]).sum(axis=1)) - own
     else:
         losses = objective.losses_of(problem, S)
-    return penalty + problem.costs.astype(exact) @ losses
+    return problem.costs.astype(exact) @ losses

@@ -11,9 +11,9 @@ from sklearn.exceptions import ConvergenceWarning
 from manyclass import (
     MulticlassSVC,
     MulticlassSVCCV,
-    MultilabelSVC,
     MultinomialLogisticRegression,
     MultinomialLogisticRegressionCV,
+    StochasticClassifier,
     c_path,
     load_model,
     save_model,
@@ -184,13 +184,25 @@ def test_tensors_of_any_layout(asarray):
         model.fit(asarray(X).to_sparse(), y)
 
 
+def test_labels_and_weights_that_are_refused(asarray):
+    model = MulticlassSVC(formulation="one_vs_rest")
+    with pytest.raises(ValueError, match="y is a sparse tensor; give a dense one"):
+        model.fit(asarray(X), asarray(y).to_sparse())
+    for one in (asarray(np.array(2.0)), np.array(2.0)):
+        with pytest.raises(ValueError, match="sample_weight is one number"):
+            model.fit(asarray(X), y, one)
+    with pytest.raises(ValueError, match="sample_weight is a sparse tensor"):
+        model.fit(asarray(X), y, asarray(np.ones(len(y))).to_sparse())
+    assert not hasattr(model, "n_features_in_")
+
+
 def test_whole_numbers_train_in_float64(asarray):
     whole = np.rint(3 * X).astype(np.int64)
     model = MultinomialLogisticRegression().fit(asarray(whole), y)
     assert model.coef_.dtype == np.float64
 
 
-def test_multilabel_says_where_it_trains(asarray, monkeypatch):
+def test_others_say_where_x_is_trained(asarray, monkeypatch):
     torch = pytest.importorskip("torch")
     tensor = asarray(X)
     if not isinstance(tensor, torch.Tensor):
@@ -201,7 +213,7 @@ def test_multilabel_says_where_it_trains(asarray, monkeypatch):
 
     Elsewhere.__module__ = "torch"
     with pytest.raises(ValueError, match="copy X to the CPU"):
-        MultilabelSVC().fit(tensor.as_subclass(Elsewhere), np.eye(3)[y])
+        StochasticClassifier().fit(tensor.as_subclass(Elsewhere), y)
 
 
 @pytest.mark.slow

@@ -16,15 +16,16 @@ import sys
 import time
 import traceback
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 
 import numpy as np
 
 from tests.trials.judging import Verdict, judge, reference, to_float
-from tests.trials.random_problems import draw
+from tests.trials.random_problems import RandomProblem, draw
 
+Draw = Callable[[int, int], RandomProblem]  # the problem of a seed and a number
 N_WORST = 25
 # Errors that say what is wrong with a problem; every other one is a fault.
 REFUSALS = (FloatingPointError, ValueError)
@@ -57,12 +58,12 @@ class Figures:
             self.false.append(verdict)
 
 
-def run(seed: int, numbers: Sequence[int]) -> Figures:
+def run(seed: int, numbers: Sequence[int], drawn: Draw = draw) -> Figures:
     """Judge the problems of these numbers."""
     figures = Figures()
     for number in numbers:
         figures.n += 1
-        problem = draw(seed, number)
+        problem = drawn(seed, number)
         try:
             figures.add(judge(problem))
         except REFUSALS as error:
@@ -72,10 +73,10 @@ def run(seed: int, numbers: Sequence[int]) -> Figures:
     return figures
 
 
-def severity(seed: int, verdict: Verdict) -> str:
+def severity(seed: int, verdict: Verdict, drawn: Draw = draw) -> str:
     """Say whether a second fit refutes the claim about P, or that about D, or neither."""
     try:
-        best_primal, best_dual = reference(draw(seed, verdict.number))
+        best_primal, best_dual = reference(drawn(seed, verdict.number))
     except REFUSALS:
         return "?"
     best_primal, best_dual = min(best_primal, verdict.primal), max(best_dual, verdict.dual)
@@ -99,7 +100,7 @@ def _decades(false: list[Verdict]) -> Counter[str]:
     return found
 
 
-def report(figures: Figures, seed: int, seconds: float) -> None:
+def report(figures: Figures, seed: int, seconds: float, drawn: Draw = draw) -> None:
     """Print what was found."""
     false = sorted(figures.false, key=lambda v: -v.excess)
     counts = f"{len(false)} false claims, {len(figures.faults)} faults"
@@ -121,7 +122,7 @@ def report(figures: Figures, seed: int, seconds: float) -> None:
         claim, true = verdict.claim, verdict.true_gap
         print(
             f"{verdict.number:6d}  claimed {claim.gap:.2e}, true {true:.2e} of P = "
-            f"{to_float(verdict.primal):.2e}; {verdict.cause}; {severity(seed, verdict)}\n"
+            f"{to_float(verdict.primal):.2e}; {verdict.cause}; {severity(seed, verdict, drawn)}\n"
             f"        {verdict.text} [{verdict.status}]"
         )
     for fault in figures.faults[:N_WORST]:

@@ -185,7 +185,7 @@ def reference(problem: RandomProblem) -> tuple[Fraction, Fraction]:
     model = Keeper(warm_start=True, **params)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        model.fit(problem.rows.astype(np.float64), problem.y, problem.sample_weight)
+        model.fit(problem.X.astype(np.float64), problem.y, problem.sample_weight)
     exact, W = exact_problem(problem, model), returned_weights(model)
     W = W.centred() if exact.formulation.centred else W
     return exact.primal(W), exact.dual(duals_of(model))

@@ -8,8 +8,11 @@ import numpy as np
 
 from manyclass.arrays.dataset import DeviceDataset
 from manyclass.arrays.engine import ArrayEngine
-from manyclass.arrays.namespace import Place, device_of
-from manyclass.arrays.rows import NUMBERS_AT_A_TIME
+from manyclass.arrays.namespace import Place
+from manyclass.arrays.parts import problems_of_devices
+from manyclass.arrays.places.host_rows import HostRows
+from manyclass.arrays.places.memory import COPIES_OF_W
+from manyclass.arrays.rows import plan_for
 from manyclass.arrays.svm.admm import OneVsRestAdmm
 from manyclass.arrays.svm.dual_rounds import DualRounds
 from manyclass.arrays.svm.newton import NewtonSvm
@@ -18,11 +21,11 @@ from manyclass.problem.formulations import FORMULATIONS
 from manyclass.problem.problem import Problem
 from manyclass.problem.solution import Start
 from manyclass.solvers.logistic.newton import NewtonLogistic
+from manyclass.utils.named_options import DEFAULT_SOLVERS
 
 TRAINED = ("crammer_singer", "weston_watkins", "one_vs_rest")
+SHARE_OF_LABELS = 0.5  # of the free memory, for labels that are trained together
 Solver = NewtonLogistic | DualRounds | OneVsRestAdmm
-DEFAULT = ("auto", "sequential_dual")
-BLOCKS = 6  # numbers in float64 of the rows of a block that certificates hold at once
 
 
 def solver_on_device(
@@ -60,8 +63,8 @@ def solver_on_device(
     return DualRounds(problem, start, rng, keeps_duals=keeps_duals)
 
 
-def check_on_device(problem: Problem, *, stopping: str, solver: str, weights: str) -> None:
-    """Refuse what is not trained on a device.
+def check_on_device(problem: Problem, *, stopping: str, solver: str, weights: str) -> str:
+    """Refuse what is not trained on a device; say what training holds where.
 
     Raises
     ------
@@ -72,13 +75,14 @@ def check_on_device(problem: Problem, *, stopping: str, solver: str, weights: st
     """
     data = problem.dataset
     assert isinstance(data, DeviceDataset)
-    device, refused = device_of(data.X), ""
+    places = data.X.places if isinstance(data.X, HostRows) else [Place(data.X)]
+    device, refused = ", ".join(str(place.device) for place in places), ""
     known = [FORMULATIONS[name] for name in TRAINED]
     if problem.loss != "log_loss" and problem.formulation not in known:
         refused = "formulation may be 'crammer_singer', 'weston_watkins' or 'one_vs_rest'"
     elif stopping != "gap":
         refused = "stopping must be 'gap'"
-    elif solver not in DEFAULT:
+    elif solver not in DEFAULT_SOLVERS:
         refused = "solver must be 'auto'"
     elif weights == "sparse":
         refused = "weights are dense"
@@ -86,25 +90,50 @@ def check_on_device(problem: Problem, *, stopping: str, solver: str, weights: st
         refused = "cost_scaling must be 'margin'"
     elif problem.base is not None and not isinstance(problem.base, BaseScores):
         refused = "a Taxonomy may have 4,096 classes at most"
+    elif len(places) > 1 and problem.loss == "hinge":
+        refused = "several devices train the squared hinge and logistic regression"
     if refused:
         raise ValueError(
             f"X lies on the device {device}, and there {refused}; copy X to the CPU to train "
             "otherwise"
         )
-    _check_memory(data, problem)
+    return plan_text(problem)
 
 
-def _check_memory(data: DeviceDataset, problem: Problem) -> None:
-    """Refuse what does not fit, where the free memory of the device is known."""
-    free = Place(data.X).free_memory()
-    per_number, scores = data.dtype.itemsize, data.n_examples * data.n_classes
-    weights = (data.n_features + 1) * data.n_classes
-    holds_scores = problem.loss == "hinge"
-    block = min(data.n_examples * max(data.n_classes, data.n_features), NUMBERS_AT_A_TIME)
-    needed = per_number * (scores * holds_scores + 8 * weights) + BLOCKS * 8 * block
-    if free is not None and needed > free:
-        raise MemoryError(
-            f"training holds {needed / 1e9:.1f} GB on {device_of(data.X)} beside X"
-            f"{' (a number for each row and class)' if holds_scores else ''}, and "
-            f"{free / 1e9:.1f} GB are free; use fewer rows or classes, or train on the CPU"
-        )
+def plan_text(problem: Problem) -> str:
+    """Say what training holds where, a line for each device.
+
+    Raises
+    ------
+    MemoryError
+        If it does not fit into the memory of a device.
+    """
+    return "\n".join(str(plan_for(part)) for part in problems_of_devices(problem))
+
+
+def labels_at_once(data: DeviceDataset, loss: str, n_labels: int) -> int:
+    """Return how many labels of one-vs-rest are trained together: what half the memory holds."""
+    free = place_of(data).free_memory()
+    if free is None:
+        return max(1, n_labels)
+    if isinstance(data.X, HostRows):
+        size = data.X.dtype.itemsize * data.n_features * data.n_examples
+        free -= size if size < SHARE_OF_LABELS * free else 0
+    of_row = 1 + data.dtype.itemsize * (loss == "hinge")
+    label = data.n_examples * of_row + data.dtype.itemsize * COPIES_OF_W * (data.n_features + 1)
+    return max(1, min(n_labels, int(SHARE_OF_LABELS * free / label)))
+
+
+def place_of(data: DeviceDataset) -> Place:
+    """Return the device of X, or the first one."""
+    return data.X.place if isinstance(data.X, HostRows) else Place(data.X)
+
+
+def lack_of_memory(problem: Problem, error: Exception) -> MemoryError | None:
+    """Return the error where the memory of a device has come to its end; None of other errors."""
+    if not (problem.dataset.lies_on_device and "out of memory" in str(error)):
+        return None
+    return MemoryError(
+        "training needs more memory than the device has; give fewer rows or classes, or 16-bit "
+        "rows, or train on the CPU"
+    )

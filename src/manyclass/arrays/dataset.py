@@ -8,11 +8,12 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from manyclass.arrays.namespace import Place, dtype_name, namespace_of, spans, to_numpy
+from manyclass.arrays.namespace import Place, dtype_name, to_numpy
+from manyclass.arrays.places.host_rows import HostRows
 from manyclass.problem.dataset import Dataset
+from manyclass.problem.problem import ELSEWHERE
 from manyclass.utils.types import DeviceArray, DType, IntArray, Rows
 
-NUMBERS_AT_A_TIME = 1 << 25
 # Types of X; training widens the narrow ones block by block.
 TYPES = {
     "float64": np.float64,
@@ -28,15 +29,21 @@ class DeviceDataset(Dataset):
 
     Attributes
     ----------
-    X : array of shape (n, d)
-        On its device, in float64, float32, float16 or bfloat16.
+    X : array of shape (n, d), or HostRows
+        On its device, in float64, float32, float16 or bfloat16; or in host memory.
+    indicator : ndarray of shape (n, k), bool, or None
+        The classes of every example, of one-vs-rest where examples have several, or none; labels
+        are all ELSEWHERE then.
     """
 
     X: DeviceArray = None
+    indicator: NDArray[np.bool_] | None = None
     lies_on_device: ClassVar[bool] = True
 
     def rows(self, some: slice | NDArray[np.intp]) -> Rows:
-        """Return some rows of X, on the device."""
+        """Return some rows of X, where they lie."""
+        if isinstance(self.X, HostRows):
+            return self.X.read(some)
         if isinstance(some, slice):
             rows: Rows = self.X[some, :]
             return rows
@@ -45,18 +52,34 @@ class DeviceDataset(Dataset):
 
     def matrix(self) -> Rows:
         """Return X as an ndarray, copied from the device."""
-        return to_numpy(self.X)
+        return self.X.read(slice(None)) if isinstance(self.X, HostRows) else to_numpy(self.X)
 
     def with_blank_rows(self, labels: NDArray[np.int32], weights: NDArray[np.float64]) -> Dataset:
         """Return these examples and, behind them, some whose features are all 0."""
-        place, m = Place(self.X), len(labels)
-        blank = place.zeros((m, self.n_features), self.X.dtype)
         return replace(
             self,
-            X=place.xp.concat([self.X, blank], axis=0),
+            X=self._with_blank_rows(len(labels)),
             labels=np.append(self.labels, labels),
             weights=np.append(self.weights, weights),
         )
+
+    def _with_blank_rows(self, m: int) -> DeviceArray:
+        if isinstance(self.X, HostRows):
+            return self.X.with_blank_rows(m)
+        place = Place(self.X)
+        blank = place.zeros((m, self.n_features), self.X.dtype)
+        return place.xp.concat([self.X, blank], axis=0)
+
+    def with_sets(self, indicator: NDArray[np.bool_]) -> DeviceDataset:
+        """Return the same rows with sets of classes, shape (n, k)."""
+        labels = np.full(self.n_examples, ELSEWHERE, np.int32)
+        return replace(self, labels=labels, n_classes=indicator.shape[1], indicator=indicator)
+
+    def part(self, some: slice, X: DeviceArray) -> DeviceDataset:
+        """Return some examples, whose rows are given."""
+        sets = None if self.indicator is None else self.indicator[some]
+        labels, weights = self.labels[some], self.weights[some]
+        return replace(self, X=X, labels=labels, weights=weights, indicator=sets)
 
     @classmethod
     def from_array(
@@ -91,16 +114,6 @@ class DeviceDataset(Dataset):
             bias=float(bias),
             X=X,
         )
-
-
-def finite_and_largest(X: DeviceArray) -> tuple[bool, float]:
-    """Return whether all numbers of X are finite, and the size of the largest one."""
-    xp, largest, finite = namespace_of(X), 0.0, True
-    for rows in spans(X.shape[0], max(1, NUMBERS_AT_A_TIME // X.shape[1])):
-        part = X[rows, :]
-        finite = finite and bool(xp.all(xp.isfinite(part)))
-        largest = max(largest, float(xp.max(part)), -float(xp.min(part)))
-    return finite, largest
 
 
 def training_type(X: DeviceArray) -> DType:

@@ -7,16 +7,16 @@ from typing import Literal
 import numpy as np
 
 from manyclass.arrays.namespace import to_numpy
-from manyclass.arrays.smooth_sums import SmoothRows
+from manyclass.arrays.parts import DeviceParts, smooth_parts
 from manyclass.problem.problem import Problem, zero_objective
 from manyclass.problem.solution import Start
-from manyclass.rows.parts import OnePart
+from manyclass.rows.parts import OnePart, Parts
 from manyclass.solvers.logistic.engine import DOUBLE, PrimalEngine
 from manyclass.utils.types import Array, DType
 
 
 class ArrayEngine(PrimalEngine):
-    """W = 0 at first, of shape (d + 1, k), on the device of X.
+    """W = 0 at first, of shape (d + 1, k), on the device of X, or of its first part.
 
     Parameters
     ----------
@@ -29,9 +29,12 @@ class ArrayEngine(PrimalEngine):
     factorizes_samples = False
 
     def __init__(self, problem: Problem, *, regularize_intercept: bool) -> None:
-        self.rows = SmoothRows(problem)
-        self.place, self.xp = self.rows.place, self.rows.xp
-        super().__init__(problem, OnePart(self.rows), regularize_intercept=regularize_intercept)
+        self.rows_of_parts = smooth_parts(problem)
+        first = self.rows_of_parts[0]
+        self.place, self.xp, self._dtype = first.place, first.xp, first.dtype
+        several = len(self.rows_of_parts) > 1
+        parts: Parts = DeviceParts(self.rows_of_parts) if several else OnePart(first)
+        super().__init__(problem, parts, regularize_intercept=regularize_intercept)
 
     def _primal_at_zero(self) -> float:
         is_logistic = self.problem.loss == "log_loss"
@@ -50,7 +53,7 @@ class ArrayEngine(PrimalEngine):
         if dtype is DOUBLE:
             return super().new_weights(dtype)
         data = self.problem.dataset
-        zeros: Array = self.place.zeros((data.n_features + 1, data.n_classes), self.rows.dtype)
+        zeros: Array = self.place.zeros((data.n_features + 1, data.n_classes), self._dtype)
         return zeros
 
     def load(self, start: Start) -> None:
@@ -67,8 +70,8 @@ class ArrayEngine(PrimalEngine):
     # Arithmetic
 
     def zeros(self, shape: tuple[int, ...]) -> Array:
-        """Return zeros in float64."""
-        zeros: Array = self.place.zeros(shape, self.xp.float64)
+        """Return zeros in the type of sums."""
+        zeros: Array = self.place.zeros(shape, self.place.wide)
         return zeros
 
     def eigh(self, matrix: Array) -> tuple[Array, Array]:
@@ -77,12 +80,15 @@ class ArrayEngine(PrimalEngine):
             raise FloatingPointError(
                 "the curvature overflows; scale the features to about one, or lower C"
             )
-        values, vectors = self.xp.linalg.eigh(matrix)
-        return self.xp.clip(values, 0, None), vectors
+        if self.place.has_double:
+            values, vectors = self.xp.linalg.eigh(matrix)
+            return self.xp.clip(values, 0, None), vectors
+        on_cpu = super().eigh(to_numpy(matrix).astype(np.float64))
+        return self.place.asarray(on_cpu[0]), self.place.asarray(on_cpu[1])
 
     def narrowed(self, numbers: Array) -> Array:
         """Return numbers in the type of W."""
-        narrow: Array = self.xp.astype(numbers, self.rows.dtype)
+        narrow: Array = self.xp.astype(numbers, self._dtype)
         return narrow
 
     def host(self, numbers: Array) -> Array:
@@ -91,12 +97,12 @@ class ArrayEngine(PrimalEngine):
 
     def placed(self, numbers: Array) -> Array:
         """Return an ndarray as numbers on the device of W."""
-        there: Array = self.place.asarray(numbers, self.rows.dtype)
+        there: Array = self.place.asarray(numbers, self._dtype)
         return there
 
     def inner(self, a: Array, b: Array) -> float:
         """Return the inner product of two arrays like W."""
-        return float(self.xp.sum(a * b, dtype=self.xp.float64))
+        return float(self.xp.sum(a * b, dtype=self.place.wide))
 
     def centre(self, W: Array) -> None:
         """Subtract the mean over the classes, unless each class is a problem of its own."""

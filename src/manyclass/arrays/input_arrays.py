@@ -3,59 +3,92 @@
 from __future__ import annotations
 
 import importlib
+from collections.abc import Sequence
 
 import numpy as np
+from sklearn.base import BaseEstimator
+from sklearn.utils.validation import _check_feature_names, _check_n_features
 
-from manyclass.arrays.dataset import TYPES, finite_and_largest, training_type
+from manyclass.arrays import namespace
+from manyclass.arrays.dataset import TYPES, training_type
 from manyclass.arrays.namespace import (
+    NUMBERS_AT_A_TIME,
     Place,
     dtype_name,
     is_array,
     is_on_device,
     namespace_of,
+    spans,
     to_numpy,
 )
+from manyclass.arrays.places.host_rows import HostRows
 from manyclass.utils.types import Array, DeviceArray, Rows
 
 
-def on_host(values: object) -> object:
-    """Return an array of another namespace as an ndarray, anything else as it is."""
-    return to_numpy(values) if is_array(values) else values
+def on_host(values: object, name: str = "y") -> object:
+    """Return an array of another namespace as an ndarray, anything else as it is.
+
+    Raises
+    ------
+    ValueError
+        If it is a sparse tensor, or one without numbers, of this name.
+    """
+    if not is_array(values):
+        return values
+    if is_sparse_tensor(values):
+        raise ValueError(f"{name} is a sparse tensor; give a dense one: {name}.to_dense()")
+    if "meta" in str(getattr(values, "device", "")):
+        raise ValueError(f"{name} lies on the device 'meta', which holds no numbers")
+    return to_numpy(values)
+
+
+def is_sparse_tensor(X: DeviceArray) -> bool:
+    """Whether X is a tensor of PyTorch, or a matrix of CuPy, that leaves out zeros."""
+    return bool(getattr(X, "is_sparse", False)) or "sparse" in str(getattr(X, "layout", ""))
 
 
 def rows_of(X: Rows, rows: Array) -> Rows:
     """Return some rows of X by their numbers, where X lies."""
-    if isinstance(X, np.ndarray) or not is_on_device(X):
+    if isinstance(X, np.ndarray | HostRows) or not is_on_device(X):
         return X[rows]
     found: Rows = Place(X).rows_of(X, rows)
     return found
 
 
-def moved(X: Rows, device: str) -> DeviceArray:
-    """Return validated rows on a device, through PyTorch.
+def placed(X: Rows, device: str | Sequence[str]) -> HostRows | Rows:
+    """Return validated rows that are to be trained on devices of PyTorch; on the CPU, X itself.
 
     Raises
     ------
     ImportError
         If there is no PyTorch.
     ValueError
-        If X is sparse, or the device is not there.
-    MemoryError
-        If X does not fit into its memory.
+        If X is sparse, or a device is not there or does not compute in the type of X.
     """
+    names = [device] if isinstance(device, str) else list(device)
+    if not names:
+        raise ValueError("device is an empty list; give names of devices, or None")
+    places = [_place_of(name) for name in names]
+    if hasattr(X, "tocsr"):
+        raise ValueError(f"device={device!r} trains on dense rows; X is sparse")
+    on_cpu = [str(place.device) == "cpu" and not namespace.CPU_COUNTS for place in places]
+    if any(on_cpu):
+        if len(names) > 1:
+            raise ValueError(f"device={device!r}: of several devices none can be the CPU")
+        return X
+    if X.dtype == np.float64 and not all(place.has_double for place in places):
+        raise ValueError(f"device={device!r} does not compute in float64; give X as float32")
+    return HostRows(np.require(X, requirements=["C"]), places)
+
+
+def _place_of(device: str) -> Place:
     try:
         torch = importlib.import_module("torch")
     except ImportError:
         raise ImportError(f"device={device!r} needs PyTorch: pip install torch") from None
-    if hasattr(X, "tocsr"):
-        raise ValueError(f"device={device!r} trains on dense rows; X is sparse")
-    rows = torch.as_tensor(np.require(X, requirements=["C", "W"]))
     try:
-        return rows.to(device)
+        return Place(torch.empty(0, device=device))
     except (RuntimeError, AssertionError) as error:
-        size = f"{rows.nbytes / 1e9:.1f} GB of X"
-        if "out of memory" in str(error):
-            raise MemoryError(f"{size} do not fit on device={device!r}; give fewer rows") from error
         raise ValueError(f"device={device!r} is not there: {error}") from error
 
 
@@ -70,9 +103,11 @@ def checked_rows(X: DeviceArray, *, finite: bool = True) -> DeviceArray:
     FloatingPointError
         If the square of a number overflows.
     """
+    if isinstance(X, HostRows):  # of a fold: they were checked
+        return X
     if "meta" in str(getattr(X, "device", "")):
         raise ValueError("X lies on the device 'meta', which holds no numbers")
-    if getattr(X, "is_sparse", False) or "sparse" in str(getattr(X, "layout", "")):
+    if is_sparse_tensor(X):
         raise ValueError("X is a sparse tensor; give dense rows, or a SciPy CSR array on the CPU")
     if len(X.shape) != 2:
         raise ValueError(f"Expected 2D array, got {len(X.shape)}D array instead: X must be rows")
@@ -86,7 +121,7 @@ def checked_rows(X: DeviceArray, *, finite: bool = True) -> DeviceArray:
         xp = namespace_of(X)
         if xp.isdtype(X.dtype, "complex floating"):
             raise ValueError("Complex data not supported")
-        X = xp.astype(X, xp.float64)
+        X = xp.astype(X, Place(X).wide)
     if finite:
         _check_numbers(X)
     return X
@@ -102,3 +137,23 @@ def _check_numbers(X: DeviceArray) -> None:
             f"X holds a value of size {largest:.1e}, whose square is too large for "
             f"{training_type(X)}; scale the features to about one"
         )
+
+
+def finite_and_largest(X: DeviceArray) -> tuple[bool, float]:
+    """Return whether all numbers of X are finite, and the size of the largest one."""
+    xp, largest, finite = namespace_of(X), 0.0, True
+    for rows in spans(X.shape[0], max(1, NUMBERS_AT_A_TIME // X.shape[1])):
+        part = X[rows, :]
+        finite = finite and bool(xp.all(xp.isfinite(part)))
+        largest = max(largest, float(xp.max(part)), -float(xp.min(part)))
+    return finite, largest
+
+
+def rows_on_device(
+    estimator: BaseEstimator, X: DeviceArray, *, reset: bool, finite: bool = True
+) -> DeviceArray:
+    """Check X as ``validate_data`` does; it stays where it is."""
+    rows = checked_rows(X, finite=finite)
+    _check_feature_names(estimator, rows, reset=reset)
+    _check_n_features(estimator, rows, reset=reset)
+    return rows

@@ -12,23 +12,33 @@ import importlib
 import sys
 import threading
 from collections.abc import Iterator
+from copy import copy
 from functools import lru_cache
 from types import ModuleType
+from typing import ClassVar
 
 import numpy as np
 
 from manyclass.utils.types import Array, DeviceArray
 
-# Whether arrays of other namespaces than NumPy that lie on the CPU count as arrays on a device, for
-# tests: the core trains on the CPU.
+# For tests without a GPU: whether arrays of other namespaces than NumPy that lie on the CPU count
+# as arrays on a device (the core trains on the CPU); whether devices count as those without
+# float64; the bytes of a device that count as free.
 CPU_COUNTS = False
+LACKS_DOUBLE = False
+FREE_MEMORY: int | None = None
+
+NUMBERS_AT_A_TIME = 1 << 26  # of a block of rows, k or d for each row
 
 
 def is_on_device(X: object) -> bool:
-    """Whether X is an array of PyTorch, CuPy or another namespace that lies on a device."""
+    """Whether X is an array of PyTorch, CuPy or another namespace on a device, or goes to one."""
+    if getattr(X, "goes_to_device", False):  # HostRows
+        return True
     if isinstance(X, np.ndarray) or not is_array(X):
         return False
-    return CPU_COUNTS or str(device_of(X)) not in ("cpu", "CPU_DEVICE", "Device('CPU_DEVICE')")
+    where = str(device_of(X))
+    return CPU_COUNTS or not (where == "cpu" or "CPU_DEVICE" in where)
 
 
 def is_array(X: object) -> bool:
@@ -97,9 +107,39 @@ def spans(n: int, step: int) -> Iterator[slice]:
         yield slice(begin, min(begin + step, n))
 
 
-# The switch of TF32 is one for the process; one fit at a time sets it. Values: exact, fast.
-TF32 = threading.RLock()
-PRECISIONS = {"fp32_precision": ("ieee", "tf32"), "allow_tf32": (False, True)}
+class Precision:
+    """The switch of TF32, which is one for the process; threads that want the same hold it."""
+
+    VALUES: ClassVar = {"fp32_precision": ("ieee", "tf32"), "allow_tf32": (False, True)}
+
+    def __init__(self) -> None:
+        self._changed = threading.Condition()
+        self._holders, self._is_fast = 0, False
+        self._before: object = None
+
+    @contextlib.contextmanager
+    def held(self, is_fast: bool) -> Iterator[None]:
+        """Wait for threads that want the other precision; keep this one meanwhile."""
+        matmul = sys.modules["torch"].backends.cuda.matmul
+        name = "fp32_precision" if hasattr(matmul, "fp32_precision") else "allow_tf32"
+        with self._changed:
+            while self._holders and self._is_fast != is_fast:
+                self._changed.wait()
+            if not self._holders:
+                self._is_fast, self._before = is_fast, getattr(matmul, name)
+                setattr(matmul, name, self.VALUES[name][is_fast])
+            self._holders += 1
+        try:
+            yield
+        finally:
+            with self._changed:
+                self._holders -= 1
+                if not self._holders:
+                    setattr(matmul, name, self._before)
+                    self._changed.notify_all()
+
+
+TF32 = Precision()
 
 
 class Place:
@@ -114,6 +154,10 @@ class Place:
     ----------
     xp : module
     device : object
+    has_double : bool
+        Whether the device computes in float64.
+    wide
+        The type of sums: float64, or float32 where there is no other.
     """
 
     def __init__(self, X: DeviceArray) -> None:
@@ -121,15 +165,38 @@ class Place:
         self.device: DeviceArray = device_of(X)
         self.is_torch = is_torch(X)
         self.is_gpu = self.is_torch and str(self.device).startswith("cuda")
+        self.has_double = not (LACKS_DOUBLE or str(self.device).startswith("mps"))
         self._indexes = self.is_torch or _compat().is_cupy_array(X)
+
+    @property
+    def wide(self) -> object:
+        """The type of sums."""
+        return self.xp.float64 if self.has_double else self.xp.float32
+
+    def on_cpu(self) -> Place:
+        """Return a place in the memory of the CPU, where there is float64."""
+        there = copy(self)
+        if self.is_torch:
+            there.device = sys.modules["torch"].device("cpu")
+            there.is_gpu = False
+        there.has_double = True
+        return there
 
     def asarray(self, numbers: DeviceArray, dtype: object = None) -> DeviceArray:
         """Return numbers as an array that lies here."""
         if isinstance(numbers, np.ndarray):
             if self.is_torch and not numbers.flags.writeable:
                 numbers = numbers.copy()  # PyTorch warns of memory that it could not write to
+            if not self.has_double and numbers.dtype == np.float64:
+                numbers = numbers.astype(np.float32)
             numbers = self.xp.asarray(numbers, device=self.device)
         return numbers if dtype is None else self.xp.astype(numbers, dtype)
+
+    def taken(self, A: DeviceArray) -> DeviceArray:
+        """Return an array of this namespace, of another device perhaps, as one that lies here."""
+        if isinstance(A, np.ndarray) or str(device_of(A)) != str(self.device):
+            return A.to(self.device) if self.is_torch and is_torch(A) else self.asarray(to_numpy(A))
+        return A
 
     def zeros(self, shape: tuple[int, ...], dtype: object) -> DeviceArray:
         """Return zeros."""
@@ -210,19 +277,14 @@ class Place:
         if not self.is_gpu:
             yield
             return
-        matmul = sys.modules["torch"].backends.cuda.matmul
-        with TF32:
-            name = "fp32_precision" if hasattr(matmul, "fp32_precision") else "allow_tf32"
-            before = getattr(matmul, name)
-            setattr(matmul, name, PRECISIONS[name][wanted])
-            try:
-                yield
-            finally:
-                setattr(matmul, name, before)
+        with TF32.held(wanted):
+            yield
 
     def free_memory(self) -> int | None:
         """Return the bytes of the device that are free; None where that is not known."""
-        if self.is_torch and str(self.device).startswith("cuda"):
+        if FREE_MEMORY is not None:
+            return FREE_MEMORY
+        if self.is_gpu:
             torch = sys.modules["torch"]
             free: int = torch.cuda.mem_get_info(self.device)[0]
             kept = torch.cuda.memory_reserved(self.device)

@@ -7,10 +7,11 @@ from types import ModuleType
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn import get_config
 
 from manyclass.arrays.dataset import training_type
-from manyclass.arrays.namespace import Place, spans, to_numpy
-from manyclass.arrays.rows import LEAST_ROWS, NUMBERS_AT_A_TIME
+from manyclass.arrays.namespace import NUMBERS_AT_A_TIME, Place, is_array, spans, to_numpy
+from manyclass.arrays.places.memory import LEAST_ROWS
 from manyclass.utils.types import Array, DeviceArray
 
 
@@ -53,11 +54,24 @@ def best_on_device(X: DeviceArray, coef: Array, intercept: Array, top: int) -> N
     return np.concatenate(parts)
 
 
+def like(X: object, numbers: Array) -> Array:
+    """Return numbers as an array of the namespace and on the device of X, if scikit-learn asks.
+
+    That is with ``sklearn.set_config(array_api_dispatch=True)``. Labels that are text, and sparse
+    arrays, stay as they are.
+    """
+    is_asked = get_config()["array_api_dispatch"] and is_array(X)
+    if not is_asked or not isinstance(numbers, np.ndarray) or numbers.dtype.kind not in "biuf":
+        return numbers
+    there: Array = Place(X).asarray(numbers)
+    return there
+
+
 def _scores(X: DeviceArray, coef: Array, intercept: Array) -> Iterator[DeviceArray]:
     """Yield the scores of some rows after the others."""
     place = Place(X)
     xp, wide = place.xp, np.result_type(training_type(X), coef)
-    dtype = xp.float64 if wide == np.float64 else xp.float32
+    dtype = place.wide if wide == np.float64 else xp.float32
     W = place.asarray(np.ascontiguousarray(coef.T, wide))
     b = place.asarray(np.ascontiguousarray(intercept, wide))
     step = max(LEAST_ROWS, NUMBERS_AT_A_TIME // max(coef.shape))

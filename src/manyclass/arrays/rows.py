@@ -1,27 +1,39 @@
 """Rows on a device: their scores and products, block by block.
 
 A block has so many rows that its n x k numbers take a share of the memory. X is widened to the type
-of the products as it is read; the appended feature is implicit, as in ``Dataset``.
+of the products as it is read; the appended feature is implicit, as in ``Dataset``. Rows in host
+memory are copied to the device, whole or block by block (places/memory.py).
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from copy import copy
 
 import numpy as np
+from numpy.typing import NDArray
 
 from manyclass.arrays.dataset import DeviceDataset
-from manyclass.arrays.namespace import Place, spans
+from manyclass.arrays.namespace import Place, spans, to_numpy
+from manyclass.arrays.places.blocks import (
+    Blocks,
+    NumbersOnHost,
+    NumbersThere,
+    RowNumbers,
+    RowsElsewhere,
+    RowsThere,
+    StreamedRows,
+    moved_whole,
+)
+from manyclass.arrays.places.host_rows import HostRows
+from manyclass.arrays.places.memory import Plan, plan_of
 from manyclass.problem.base_scores import BaseScores
 from manyclass.problem.problem import Problem
 from manyclass.utils.types import DeviceArray
 
-NUMBERS_AT_A_TIME = 1 << 26  # of a block, k or d for each row
-LEAST_ROWS = 256
-
 
 class ArrayRows:
-    """The rows of a problem whose X lies on a device.
+    """The rows of a problem whose X lies on a device, or goes to one.
 
     Parameters
     ----------
@@ -31,34 +43,85 @@ class ArrayRows:
     Attributes
     ----------
     place : Place
-    labels, costs : arrays of shape (n,)
-        y_i, and C_i in float64.
+    plan : Plan
+    n : int
+        Number of rows.
+    first : int
+        Number of the first row among those of all parts.
+    labels : array of shape (n,), or of shape (n, k), bool
+        y_i, or the classes of each row.
+    costs : array of shape (n,)
+        C_i, in the type of sums.
     dtype
         Of W and of products, float32 or float64.
     """
 
-    first = 0
-
     def __init__(self, problem: Problem) -> None:
         data = problem.dataset
         assert isinstance(data, DeviceDataset)
-        self.problem, self.X = problem, data.X
-        self.place = Place(data.X)
-        self.xp = xp = self.place.xp
-        self.dtype = xp.float64 if data.dtype == np.float64 else xp.float32
-        self.labels = self.place.asarray(data.labels.astype(np.int64))
-        self.costs = self.place.asarray(problem.costs)
+        self.problem, self.n, self.first = problem, data.n_examples, 0
+        self.plan = plan_for(problem)
+        X = data.X
+        if isinstance(X, HostRows) and not self.plan.streams:
+            if X.there is None:
+                X.there = moved_whole(X, self.plan.rows_of_block)
+            X = X.there
+        is_streamed = isinstance(X, HostRows)
+        place = X.place if is_streamed else Place(X)
+        self.blocks_of_x: Blocks = (
+            StreamedRows(X, self.plan.rows_of_block) if is_streamed else RowsThere(X, place)
+        )
         self.bias = data.rounded_bias
+        self._set_place(place)
+
+    def _set_place(self, place: Place) -> None:
+        """Put what there is of each row on a device."""
+        data, base = self.problem.dataset, self.problem.base
+        assert isinstance(data, DeviceDataset)
+        self.place, self.xp = place, place.xp
+        self.dtype = self.xp.float64 if data.dtype == np.float64 else self.xp.float32
+        sets = data.indicator
+        self.labels = place.asarray(data.labels.astype(np.int64) if sets is None else sets)
+        self.costs = place.asarray(self.problem.costs)
         self._table, self._table_rows, self._narrow = None, None, None
-        if isinstance(problem.base, BaseScores):
-            self._table = self.place.asarray(problem.base.table)
-            self._table_rows = self.place.asarray(problem.base.rows.astype(np.int64))
-        self.classes = self.place.arange(data.n_classes)
+        if isinstance(base, BaseScores):
+            self._table = place.asarray(base.table)
+            self._table_rows = place.asarray(base.rows.astype(np.int64))
+        self.classes = place.arange(data.n_classes)
+
+    def in_double(self) -> ArrayRows:
+        """Return the same rows where there is float64: here, or block by block on the CPU."""
+        if self.place.has_double:
+            return self
+        wide = copy(self)
+        wide._set_place(self.place.on_cpu())
+        wide.blocks_of_x = RowsElsewhere(self.blocks_of_x, wide.place)
+        return wide
+
+    def local(self, part: slice) -> ArrayRows:
+        """Return the rows of a block by themselves, on the device."""
+        self.base_table()
+        some = copy(self)
+        some.n, some.blocks_of_x = part.stop - part.start, RowsThere(self._block(part), self.place)
+        some.labels, some.costs = self.labels[part, ...], self.costs[part]
+        if self._table_rows is not None:
+            some._table_rows = self._table_rows[part]
+        return some
+
+    def _block(self, part: slice) -> DeviceArray:
+        return self.blocks_of_x.block(part)
+
+    def numbers(self) -> RowNumbers:
+        """Make a number for each row and class, in the type of W."""
+        shape, dtype = (self.n, self.k), self.problem.dataset.dtype
+        if self.plan.numbers_on_host:
+            return NumbersOnHost(self.place, shape, dtype)
+        return NumbersThere(self.place, shape, self.dtype)
 
     @property
-    def n(self) -> int:
-        """Number of rows."""
-        return self.problem.dataset.n_examples
+    def is_whole(self) -> bool:
+        """Whether X and the numbers of rows and classes lie on the device."""
+        return not (self.plan.streams or self.plan.numbers_on_host)
 
     @property
     def k(self) -> int:
@@ -72,11 +135,11 @@ class ArrayRows:
     @property
     def rows_of_block(self) -> int:
         """Rows of a block."""
-        return max(LEAST_ROWS, NUMBERS_AT_A_TIME // max(self.k, self.problem.dataset.n_features))
+        return self.plan.rows_of_block
 
     def features(self, rows: slice | DeviceArray, dtype: object) -> DeviceArray:
         """Return some rows of X as numbers of a type."""
-        X = self.X[rows, :] if isinstance(rows, slice) else self.xp.take(self.X, rows, axis=0)
+        X = self._block(rows) if isinstance(rows, slice) else self.blocks_of_x.take(rows)
         return self.xp.astype(X, dtype, copy=False)
 
     def products(self, x: DeviceArray, W: DeviceArray) -> DeviceArray:
@@ -112,7 +175,9 @@ class ArrayRows:
 
     def of(self, numbers: DeviceArray, rows: slice | DeviceArray) -> DeviceArray:
         """Return the numbers of some rows, of an array with one for each row."""
-        return numbers[rows] if isinstance(rows, slice) else self.xp.take(numbers, rows, axis=0)
+        if isinstance(rows, slice):
+            return numbers[rows, ...]
+        return self.xp.take(numbers, rows, axis=0)
 
     def add_back(self, total: DeviceArray, x: DeviceArray, R: DeviceArray) -> None:
         """Add sum_i x_i r_i^T to an array like W, in its type."""
@@ -129,7 +194,9 @@ class ArrayRows:
         return self.xp.concat([product, of_bias], axis=0)
 
     def own(self, labels: DeviceArray) -> DeviceArray:
-        """Return whether each class is that of each row; shape (m, k)."""
+        """Return whether each class is one of each row's; shape (m, k)."""
+        if labels.ndim == 2:
+            return labels
         return labels[:, None] == self.classes[None, :]
 
     def pick(self, S: DeviceArray, labels: DeviceArray) -> DeviceArray:
@@ -142,11 +209,26 @@ class ArrayRows:
             return R.scatter_add_(1, labels[:, None], values[:, None])
         return R + self.xp.astype(self.own(labels), R.dtype) * values[:, None]
 
-    def squared_norms(self) -> DeviceArray:
-        """Return q_i = ||x_i||^2, the appended feature included, in float64."""
-        xp = self.xp
-        parts = []
-        for part in self.blocks():
-            x = self.features(part, xp.float64)
-            parts.append(xp.sum(x * x, axis=1))
-        return xp.concat(parts) + self.bias**2
+    def squared_norms(self) -> NDArray[np.float64]:
+        """Return q_i = ||x_i||^2, the appended feature included, as an ndarray."""
+        rows, parts = self.in_double(), []
+        for part in rows.blocks():
+            x = rows.features(part, rows.xp.float64)
+            parts.append(to_numpy(rows.xp.sum(x * x, axis=1)))
+        return np.concatenate(parts) + self.bias**2
+
+
+def plan_for(problem: Problem) -> Plan:
+    """Return where the rows of a problem, whose device is one, and its numbers will lie.
+
+    Raises
+    ------
+    MemoryError
+    """
+    data = problem.dataset
+    assert isinstance(data, DeviceDataset)
+    X, n = data.X, data.n_examples
+    is_host = isinstance(X, HostRows) and X.there is None
+    row = X.dtype.itemsize * X.shape[1] if is_host else 0
+    place = X.place if isinstance(X, HostRows) else Place(X)
+    return plan_of(problem, place, n_rows=n, bytes_of_rows=n * row, per_row_of_x=row)

@@ -20,7 +20,7 @@ class SmoothLoss(Protocol):
     """A loss of the scores S of some rows, shape (m, k), whose labels are given."""
 
     def value(self, S: DeviceArray, labels: DeviceArray) -> tuple[DeviceArray, DeviceArray]:
-        """Return the losses in float64, shape (m,), and their slopes, shape (m, k)."""
+        """Return the losses in the type of sums, shape (m,), and their slopes, shape (m, k)."""
 
     def state(self, S: DeviceArray, labels: DeviceArray) -> DeviceArray:
         """Return what the curvature is made of, shape (m, k)."""
@@ -29,10 +29,10 @@ class SmoothLoss(Protocol):
         """Return S_i t_i of each row."""
 
     def trace(self, state: DeviceArray) -> DeviceArray:
-        """Return the trace of S_i of each row, in float64."""
+        """Return the trace of S_i of each row, in that type."""
 
     def moment(self, state: DeviceArray, labels: DeviceArray, costs: DeviceArray) -> DeviceArray:
-        """Return sum_i C_i S_i, shape (k, k), in float64."""
+        """Return sum_i C_i S_i, shape (k, k), in that type."""
 
 
 class LogLoss(SmoothLoss):
@@ -44,7 +44,7 @@ class LogLoss(SmoothLoss):
     """
 
     def __init__(self, rows: ArrayRows) -> None:
-        self.rows, self.xp = rows, rows.xp
+        self.rows, self.xp, self.wide = rows, rows.xp, rows.place.wide
 
     def value(self, S: DeviceArray, labels: DeviceArray) -> tuple[DeviceArray, DeviceArray]:
         """Return log sum exp(s) - s_y, and p - e_y."""
@@ -52,7 +52,7 @@ class LogLoss(SmoothLoss):
         own = self.rows.pick(S, labels)[:, 0]
         loss = place.log_sum_exp(S) - own
         slope = self.rows.add_to_own(place.softmax(S), labels, 0 * own - 1)
-        return xp.astype(loss, xp.float64), slope
+        return xp.astype(loss, self.wide), slope
 
     def state(self, S: DeviceArray, _labels: DeviceArray) -> DeviceArray:
         """Return p."""
@@ -64,14 +64,14 @@ class LogLoss(SmoothLoss):
 
     def trace(self, state: DeviceArray) -> DeviceArray:
         """Return 1 - ||p||^2."""
-        return 1 - self.xp.sum(state * state, axis=1, dtype=self.xp.float64)
+        return 1 - self.xp.sum(state * state, axis=1, dtype=self.wide)
 
     def moment(self, state: DeviceArray, _labels: DeviceArray, costs: DeviceArray) -> DeviceArray:
         """Return sum_i C_i (diag p - p p^T)."""
         xp = self.xp
         weighted = xp.astype(costs[:, None], state.dtype) * state
-        total = xp.astype(-(state.T @ weighted), xp.float64)
-        return total + _diagonal(self.rows, xp.sum(weighted, axis=0, dtype=xp.float64))
+        total = xp.astype(-(state.T @ weighted), self.wide)
+        return total + _diagonal(self.rows, xp.sum(weighted, axis=0, dtype=self.wide))
 
 
 class SquaredHinge(SmoothLoss):
@@ -84,7 +84,7 @@ class SquaredHinge(SmoothLoss):
     """
 
     def __init__(self, rows: ArrayRows) -> None:
-        self.rows, self.xp = rows, rows.xp
+        self.rows, self.xp, self.wide = rows, rows.xp, rows.place.wide
         self.gamma = rows.problem.margins()[0]
         self.is_relative = rows.problem.formulation.is_relative
 
@@ -99,7 +99,7 @@ class SquaredHinge(SmoothLoss):
         """Return sum max(0, xi)^2, and its slope."""
         xp = self.xp
         xi = xp.clip(self.slacks(S, labels), 0, None)
-        return xp.sum(xi * xi, axis=1, dtype=xp.float64), self._turned(2 * xi, labels)
+        return xp.sum(xi * xi, axis=1, dtype=self.wide), self._turned(2 * xi, labels)
 
     def _turned(self, Z: DeviceArray, labels: DeviceArray) -> DeviceArray:
         """Return J^T z of each row."""
@@ -120,17 +120,17 @@ class SquaredHinge(SmoothLoss):
 
     def trace(self, state: DeviceArray) -> DeviceArray:
         """Return 2 times the number of xi > 0; twice that for relative margins."""
-        return (1 + self.is_relative) * self.xp.sum(state, axis=1, dtype=self.xp.float64)
+        return (1 + self.is_relative) * self.xp.sum(state, axis=1, dtype=self.wide)
 
     def moment(self, state: DeviceArray, labels: DeviceArray, costs: DeviceArray) -> DeviceArray:
         """Return sum_i C_i J^T diag(2 [xi > 0]) J."""
         xp = self.xp
         weighted = xp.astype(costs[:, None], state.dtype) * state
-        diagonal = xp.sum(weighted, axis=0, dtype=xp.float64)
+        diagonal = xp.sum(weighted, axis=0, dtype=self.wide)
         if not self.is_relative:
             return _diagonal(self.rows, diagonal)
         own = xp.astype(self.rows.own(labels), state.dtype)
-        crossed = xp.astype(weighted.T @ own, xp.float64)
+        crossed = xp.astype(weighted.T @ own, self.wide)
         return _diagonal(self.rows, diagonal + xp.sum(crossed, axis=0)) - crossed - crossed.T
 
 

@@ -42,27 +42,29 @@ class SmoothRows(ArrayRows):
         data = self.problem.dataset
         sizes += data.n_examples, data.n_examples * data.n_features
         costs[0] += self.problem.costs.sum()
-        costs[1:] += np.bincount(data.labels, self.problem.costs, minlength=data.n_classes)
+        if self.labels.ndim == 1:
+            costs[1:] += np.bincount(data.labels, self.problem.costs, minlength=data.n_classes)
 
     def gradient(
         self, W: DeviceArray, _class_major: bool, gradient: DeviceArray, loss: NDArray[np.float64]
     ) -> None:
         """Add up the losses and their gradient."""
-        xp = self.xp
+        xp, total = self.xp, self.place.zeros((), self.place.wide)
         with self.place.current(), self.place.fast_products(False):
             for part in self.blocks():
-                x, labels = self.features(part, self.dtype), self.labels[part]
+                x, labels = self.features(part, self.dtype), self.of(self.labels, part)
                 losses, R = self.loss.value(self.scores(x, part, W), labels)
                 R *= xp.astype(self.costs[part], R.dtype)[:, None]
-                loss[0] += float(xp.sum(self.costs[part] * losses))
+                total = total + xp.sum(self.costs[part] * losses)
                 self.add_back(gradient, x, R)
+        loss[0] += float(total)
 
     def curvature(
         self, W: DeviceArray, along: DeviceArray, _class_major: bool, product: DeviceArray
     ) -> None:
         """Add the product of the losses' Hessian at W with a matrix like W."""
         for at, part in enumerate(self.blocks()):
-            x, labels = self.features(part, self.dtype), self.labels[part]
+            x, labels = self.features(part, self.dtype), self.of(self.labels, part)
             with self.place.current(), self.place.fast_products(True):
                 state = self._state(at, part, W)
                 R = self.loss.product(state, self.products(x, along), labels)
@@ -76,7 +78,7 @@ class SmoothRows(ArrayRows):
         if at < len(self._states):
             return self._states[at]
         x = self.features(part, self.dtype)
-        state = self.loss.state(self.scores(x, part, W), self.labels[part])
+        state = self.loss.state(self.scores(x, part, W), self.of(self.labels, part))
         if at == len(self._states) and self._fits():
             self._states.append(state)
         return state
@@ -85,7 +87,7 @@ class SmoothRows(ArrayRows):
         """Whether the curvature of the other blocks fits into the memory, too."""
         free = self.place.free_memory()
         left = 1 - len(self._states) * self.rows_of_block / self.n
-        needed = left * self.n * self.k * (8 if self.dtype == self.xp.float64 else 4)
+        needed = left * self.n * self.k * self.problem.dataset.dtype.itemsize
         return free is None or needed < SHARE_OF_MEMORY * free
 
     def inspect(
@@ -103,17 +105,19 @@ class SmoothRows(ArrayRows):
 
         And W(u) and sum_i C_i (e_{y_i} - u_i), unless these arrays are empty.
         """
-        place, d, k = self.place, self.problem.dataset.n_features, self.k
+        rows, d, k = self.in_double(), self.problem.dataset.n_features, self.k
+        assert isinstance(rows, SmoothRows)
+        place = rows.place
         W, sizes = place.asarray(wide[: d + 1, :k]), place.asarray(largest)
         shift = (place.asarray(leaves), place.asarray(enters)) if len(leaves) else None
-        total = place.zeros((d + 1, k), self.xp.float64)
-        for part in self.blocks():
-            x = self.features(part, self.xp.float64)
-            R = self._terms(x, part, W, sizes, shift, terms)
+        total = place.zeros((d + 1, k), rows.xp.float64)
+        for part in rows.blocks():
+            x = rows.features(part, rows.xp.float64)
+            R = rows._terms(x, part, W, sizes, shift, terms)
             if sums.size:
-                self.add_back(total, x, R)
+                rows.add_back(total, x, R)
             if left.size:
-                left += to_numpy(self.xp.sum(R, axis=0))
+                left += to_numpy(rows.xp.sum(R, axis=0))
         if sums.size:
             sums[: d + 1, :k] += to_numpy(total)
 
@@ -126,9 +130,9 @@ class SmoothRows(ArrayRows):
         shift: tuple[DeviceArray, DeviceArray] | None,
         terms: NDArray[np.float64],
     ) -> DeviceArray:
-        """Add the terms of a block; return C_i (e_{y_i} - u_i)."""
-        xp, k, costs, labels = self.xp, self.k, self.costs[part], self.labels[part]
-        S, own = self.scores(x, part, W), self.own(self.labels[part])
+        """Add the terms of a block in float64; return C_i (e_{y_i} - u_i)."""
+        xp, k, costs, labels = self.xp, self.k, self.costs[part], self.of(self.labels, part)
+        S, own = self.scores(x, part, W), self.own(self.of(self.labels, part))
         others = xp.astype(~own, xp.float64)
         top = xp.max(S, axis=1, keepdims=True)
         U = xp.exp(S - top)
@@ -173,7 +177,7 @@ class SmoothRows(ArrayRows):
     def squares(self, total: DeviceArray) -> None:
         """Add up C_i x_ij^2, that of the appended feature last."""
         for part in self.blocks():
-            x = self.features(part, self.xp.float64)
+            x = self.features(part, self.place.wide)
             total[:-1] += (x * x).T @ self.costs[part]
         total[-1:] += self.bias**2 * self.xp.sum(self.costs)
 
@@ -184,7 +188,7 @@ class SmoothRows(ArrayRows):
         for at, part in enumerate(self.blocks()):
             with self.place.current(), self.place.fast_products(True):
                 state = self._state(at, part, W)
-                total += self.loss.moment(state, self.labels[part], self.costs[part])
+                total += self.loss.moment(state, self.of(self.labels, part), self.costs[part])
             trace += float(self.xp.sum(self.costs[part] * self.loss.trace(state)))
 
     def variances(
@@ -233,9 +237,9 @@ class SmoothRows(ArrayRows):
             total += xp.astype(product, total.dtype)
 
     def _sampled(self, n_all: int, wanted: int) -> DeviceArray:
-        """Return so many rows, evenly spread over all."""
-        rows = np.linspace(0, n_all - 1, min(n_all, wanted)).astype(np.int64)
-        return self.place.asarray(rows)
+        """Return its share of so many rows, evenly spread over those of all parts."""
+        rows = np.linspace(0, n_all - 1, min(n_all, wanted)).astype(np.int64) - self.first
+        return self.place.asarray(rows[(rows >= 0) & (rows < self.n)])
 
 
 def _log_own(rows: ArrayRows, rest: DeviceArray, log_u: DeviceArray) -> DeviceArray:

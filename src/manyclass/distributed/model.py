@@ -31,10 +31,11 @@ from manyclass.problem.problem import Problem
 from manyclass.problem.solution import Solution
 from manyclass.solvers.weights.storage import Choice
 from manyclass.training.checkpoint_file import facts_of_problem
-from manyclass.training.epoch_loop import DEFAULT, Options
+from manyclass.training.epoch_loop import Options
 from manyclass.training.train import check_solver
 from manyclass.utils.fingerprints import Facts
 from manyclass.utils.machine import effective_n_jobs
+from manyclass.utils.named_options import DEFAULT_SOLVERS
 from manyclass.utils.types import Array, DType, Settings
 
 
@@ -81,7 +82,7 @@ class RanksTraining(Training):
         """Choose how the problem is trained."""
         model, n_ranks = self.model, self.ranks.size
         check_solver(model.solver, problem, stopping=model.stopping, weights=model.weights)
-        if model.solver not in DEFAULT:
+        if model.solver not in DEFAULT_SOLVERS:
             raise ValueError(
                 f"solver='{model.solver}' trains in one process, and there are {n_ranks}; use "
                 "solver='sequential_dual'"

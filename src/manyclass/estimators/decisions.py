@@ -20,6 +20,7 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from manyclass.arrays.input_arrays import on_host
 from manyclass.estimators.costs import Costs, cost_table
 from manyclass.utils.types import Array, Label, Numbers, Rows
 
@@ -93,7 +94,7 @@ def _decide(
     """Return positions in ``classes_``, and the confidence of each row."""
     if not hasattr(model, "predict_proba"):
         return model._labels(rows, 1)[:, 0], top2_margins(model._scores(rows))
-    p = model.predict_proba(rows).astype(np.float64)
+    p = np.asarray(on_host(model.predict_proba(rows)), np.float64)
     best = model._labels(rows, 1)[:, 0] if table is None else (p @ table).argmin(axis=1)
     return best, p.max(axis=1)
 

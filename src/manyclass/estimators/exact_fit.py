@@ -10,14 +10,14 @@ from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 
+from manyclass.arrays.choice import lack_of_memory
 from manyclass.estimators.coefficients import EpochCallbacks, FitTask
-from manyclass.estimators.decisions import ScoringModel
-from manyclass.estimators.linear import LinearClassifier
+from manyclass.estimators.linear import LinearClassifier, only_class
 from manyclass.estimators.offsets import with_base_scores
 from manyclass.estimators.validation import (
     check_size,
@@ -33,10 +33,11 @@ from manyclass.problem.solution import Certificate, EpochRecord, Solution, Statu
 from manyclass.solvers.weights.storage import Choice
 from manyclass.training.checkpoint_file import facts_of_problem
 from manyclass.training.checkpoints import Checkpoints
-from manyclass.training.epoch_loop import DEFAULT, Hook, Interrupted, Options, Shown
+from manyclass.training.epoch_loop import Hook, Interrupted, Options, Shown
 from manyclass.training.train import Backend, train
 from manyclass.training.warm_start import WarmStart
 from manyclass.utils.fingerprints import Facts
+from manyclass.utils.named_options import DEFAULT_SOLVERS
 from manyclass.utils.progress import progress
 from manyclass.utils.types import (
     Array,
@@ -49,10 +50,6 @@ from manyclass.utils.types import (
 )
 from manyclass.utils.user_warning import warn_user
 
-# Rows that are looked at, to know whether all are given one class: of all rows, and of those of
-# other classes; the share of them that may be given one of these.
-LOOKED_AT, OTHERS_LOOKED_AT = 200, 1000
-NEARLY = 0.1
 # Fitted attributes that the next fit replaces or drops.
 REPLACED = ("_coefficients", "intercept_", "sparsity_report_", "_warm_start")
 
@@ -234,7 +231,9 @@ class Training:
         options, needs = self.model._options(problem, keeps_duals=self.keeps_duals)
         # Columns of the start's X, which is the same, or own ones; in one process.
         columns = None if self.begin is None else self.begin.columns
-        merges = self.model.merge_columns and self.backend is None and options.solver in DEFAULT
+        merges = (
+            self.model.merge_columns and self.backend is None and options.solver in DEFAULT_SOLVERS
+        )
         if columns is None and merges and not problem.dataset.is_dense:
             columns = None if options.in_parts(problem) else find_merged(problem)
         return replace(options, columns=columns), needs
@@ -274,11 +273,9 @@ class Training:
                 self.model._warm_start = WarmStart.from_problem(*known)
             raise
         except (MemoryError, RuntimeError) as error:
-            if given.problem.dataset.lies_on_device and "out of memory" in str(error):
-                raise MemoryError(
-                    "training needs more memory than the device has; give fewer rows or classes, "
-                    "or 16-bit rows, or train on the CPU"
-                ) from error
+            of_device = lack_of_memory(given.problem, error)
+            if of_device is not None:
+                raise of_device from error
             # Threads say "new thread" where there is no memory for one more.
             is_lack = isinstance(error, MemoryError) or "new thread" in str(error)
             if not isinstance(needs, Choice) or not is_lack:
@@ -378,30 +375,3 @@ class Training:
                 f"{100 * share:.2g} % are of other classes, which may be the optimum where "
                 f"classes overlap; try {', '.join(others)} or {last}"
             )
-
-
-def only_class(model: ScoringModel, data: Dataset) -> tuple[int, float]:
-    """Find the class that nearly all training rows are given, and the share of rows of others.
-
-    The share is 0 where rows are given several classes. Where classes overlap and one is frequent,
-    the optimum of the largest hinge loss may be W near 0: the certificate is true, and the model is
-    of no use. A few rows show it.
-    """
-    if not data.n_examples:
-        return 0, 0.0
-    given = _given(model, data, np.arange(data.n_examples), LOOKED_AT)
-    number = int(np.bincount(given).argmax())
-    others = np.flatnonzero(data.labels != number)
-    if (given != number).mean() > NEARLY or not len(others):
-        return number, 0.0
-    if (_given(model, data, others, OTHERS_LOOKED_AT) != number).mean() > NEARLY:
-        return number, 0.0
-    return number, len(others) / data.n_examples
-
-
-def _given(
-    model: ScoringModel, data: Dataset, rows: NDArray[np.intp], most: int
-) -> NDArray[np.int64]:
-    """Return the numbers of the classes that some rows, evenly spread, are given."""
-    some = rows[np.linspace(0, len(rows) - 1, min(len(rows), most)).astype(np.intp)]
-    return np.asarray(model._labels(data.rows(some), 1)).ravel()

@@ -3,79 +3,47 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING
 
 import numpy as np
-import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import ClassifierMixin
+from sklearn.metrics import accuracy_score
 from sklearn.utils import assert_all_finite
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from manyclass.arrays.input_arrays import on_host
+from manyclass.arrays.input_arrays import on_host, rows_on_device
 from manyclass.arrays.namespace import is_on_device
-from manyclass.arrays.prediction import best_on_device, scores_on_device
-from manyclass.estimators.coefficients import (
-    Plain,
-    as_sklearn_classifier,
-    largest_weights,
-    names_of_features,
-)
+from manyclass.arrays.places.host_rows import HostRows
+from manyclass.arrays.prediction import best_on_device, like, scores_on_device
+from manyclass.estimators.coefficients import Plain, as_sklearn_classifier
 from manyclass.estimators.costs import Costs, without_frame
-from manyclass.estimators.decisions import decided
-from manyclass.estimators.validation import check_parameters, checked_count, rows_on_device
-from manyclass.prediction.scoring import (
-    Coefficients,
-    best_classes,
-    count_nonzero,
-    scores_of,
-    thresholded,
-)
+from manyclass.estimators.decisions import ScoringModel, decided
+from manyclass.estimators.fitted_weights import FittedWeights
+from manyclass.estimators.validation import check_parameters
+from manyclass.prediction.scoring import best_classes, scores_of
 from manyclass.prediction.sparse_coefficients import SparseCoefficients
-from manyclass.problem.solution import Certificate
+from manyclass.problem.dataset import Dataset
 from manyclass.utils.input_rows import check_sparse, rows_as_given
 from manyclass.utils.labels import labels_of
 from manyclass.utils.machine import effective_n_jobs
 from manyclass.utils.scikit_learn import named_rows
-from manyclass.utils.types import Array, CsrArray, Label, Rows, RowsLike, Settings
+from manyclass.utils.types import Array, Label, Rows, RowsLike, Settings
 
 if TYPE_CHECKING:
     from sklearn.utils import Tags
 
+# Rows that are looked at, to know whether all are given one class: of all rows, and of those of
+# other classes; the share of them that may be given one of these.
+LOOKED_AT, OTHERS_LOOKED_AT = 200, 1000
+NEARLY = 0.1
 
-def set_certificate(model: LinearClassifier, certificate: Certificate | None) -> None:
-    """Set ``certificate_``, which has the type that it has after ``fit``."""
-    model.__dict__["certificate_"] = certificate
 
-
-class LinearClassifier(ClassifierMixin):
+class LinearClassifier(FittedWeights, ClassifierMixin):
     """Mixin for estimators with ``coef_``, ``intercept_``, ``classes_`` and ``n_jobs``."""
 
-    intercept_: Array
-    classes_: Array
-    n_features_in_: int
     n_iter_: int
     n_jobs: int | None
-    _coefficients: Coefficients
-    certificate_: Certificate  # after fit; None where nothing is proven of the weights
-
-    @property
-    def coef_(self) -> Array | CsrArray:
-        """Weights of shape (n_classes, n_features), or (1, n_features) when binary.
-
-        An ndarray, or a CSR array after sparse training or ``sparsify``: a sparse model is kept by
-        features, for prediction; its CSR array is a second one of its size, made when it is asked
-        for, kept and read-only. Assigning an ndarray or any sparse matrix replaces the weights.
-        """
-        coef = getattr(self, "_coefficients", None)
-        if coef is None:
-            raise AttributeError(f"{type(self).__name__!r} object has no attribute 'coef_'")
-        return coef.by_class() if isinstance(coef, SparseCoefficients) else coef
-
-    @coef_.setter
-    def coef_(self, value: Array | CsrArray) -> None:
-        self._coefficients = SparseCoefficients.from_matrix(value) if sp.issparse(value) else value
-        self.__dict__.pop("temperature_", None)
 
     def __getstate__(self) -> Settings:
         """Return the attributes, as pickle and skops write them."""
@@ -109,7 +77,7 @@ class LinearClassifier(ClassifierMixin):
         """
         now = self._as_of_now()
         scores = now._scores(now._check_rows(X))
-        return scores.ravel() if scores.shape[1] == 1 else scores
+        return like(X, scores.ravel() if scores.shape[1] == 1 else scores)
 
     def predict(
         self,
@@ -165,9 +133,9 @@ class LinearClassifier(ClassifierMixin):
         """
         now = self._as_of_now()
         if costs is not None or reject is not None or reject_label is not None:
-            return decided(now, now._check_rows(X), costs, reject, reject_label)
+            return like(X, decided(now, now._check_rows(X), costs, reject, reject_label))
         best = now._labels(now._check_rows(X), 1)
-        return np.asarray(now.classes_[best[:, 0]])
+        return like(X, np.asarray(now.classes_[best[:, 0]]))
 
     def score(self, X: RowsLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
         """Compute the accuracy: the share of the rows whose class is predicted.
@@ -198,8 +166,9 @@ class LinearClassifier(ClassifierMixin):
         >>> model.score([[-3.0], [2.0]], ["left", "left"])
         0.5
         """
-        labels, weights = labels_of(on_host(y)), on_host(sample_weight)
-        return float(super().score(X, labels, weights))
+        labels, weights = labels_of(on_host(y)), on_host(sample_weight, "sample_weight")
+        found = on_host(self.predict(X))
+        return float(accuracy_score(labels, found, sample_weight=weights))
 
     def predict_top_k(self, X: RowsLike, k: int) -> Array:
         """Predict the k best classes of every row, the best first.
@@ -236,58 +205,7 @@ class LinearClassifier(ClassifierMixin):
         n_classes = len(now.classes_)
         if not 1 <= k <= n_classes:
             raise ValueError(f"k must be from 1 to {n_classes}, the number of classes; got {k}")
-        return np.asarray(now.classes_[now._labels(rows, k)])
-
-    def sparsify(self, threshold: float = 0.0) -> Self:
-        """Leave out small weights and keep the others as a sparse array.
-
-        Parameters
-        ----------
-        threshold : float, default=0.0
-            Weights of at most this magnitude become zero; the intercepts stay.
-
-        Returns
-        -------
-        self
-
-        Raises
-        ------
-        ValueError
-            If the threshold is negative.
-        """
-        check_is_fitted(self)
-        sparse = thresholded(self._coefficients, threshold)
-        if hasattr(self, "certificate_") and count_nonzero(sparse) < count_nonzero(
-            self._coefficients
-        ):
-            set_certificate(self, None)
-            self.__dict__.pop("temperature_", None)
-        self._coefficients = sparse
-        return self
-
-    def densify(self) -> Self:
-        """Turn ``coef_`` back into an ndarray.
-
-        Returns
-        -------
-        self
-
-        Raises
-        ------
-        MemoryError
-            If n_classes x n_features weights do not fit into the machine's memory.
-
-        Examples
-        --------
-        >>> from manyclass import MulticlassSVC
-        >>> model = MulticlassSVC().fit([[0.0, 1.0], [1.0, 0.0]], [0, 1]).sparsify()
-        >>> model.densify().coef_.shape
-        (1, 2)
-        """
-        check_is_fitted(self)
-        if isinstance(self._coefficients, SparseCoefficients):
-            self._coefficients = self._coefficients.toarray()
-        return self
+        return like(X, np.asarray(now.classes_[now._labels(rows, k)]))
 
     def to_sklearn(self) -> Plain:
         """Return a fitted estimator of scikit-learn that predicts the same without this package.
@@ -318,66 +236,10 @@ class LinearClassifier(ClassifierMixin):
         check_is_fitted(self)
         return as_sklearn_classifier(self._as_of_now())
 
-    def top_features(
-        self, n: int = 10, feature_names: ArrayLike | None = None
-    ) -> dict[Label, list[tuple[Label, float]]]:
-        """List the features of the largest weights of each class.
-
-        Parameters
-        ----------
-        n : int, default=10
-            How many for each class.
-        feature_names : array-like of shape (n_features,), default=None
-            ``feature_names_in_`` when None; where there are none, features are named by their
-            indices.
-
-        Returns
-        -------
-        dict of list of tuple
-            For every class of ``classes_``, pairs of name and weight, the largest weight first and
-            equal ones in the order of the features. Weights that are not positive are left out, so
-            there may be fewer than n.
-
-        Raises
-        ------
-        ValueError
-            If n is no integer of at least 1, or there are not as many names as features.
-
-        Notes
-        -----
-        Weights compare only between features of about the same scale. Sparse weights are not made
-        dense; a second array of their size is made for the time of the call.
-
-        Examples
-        --------
-        >>> from sklearn.datasets import load_iris
-        >>> from manyclass import MulticlassSVC
-        >>> iris = load_iris()
-        >>> model = MulticlassSVC(random_state=0).fit(iris.data, iris.target_names[iris.target])
-        >>> best = model.top_features(1, iris.feature_names)
-        >>> best["virginica"][0][0]
-        'petal width (cm)'
-        """
-        check_is_fitted(self)
-        n = checked_count(n, "n")
-        known = getattr(self, "feature_names_in_", None)
-        names = names_of_features(feature_names, known, self.n_features_in_)
-        found = largest_weights(self._coefficients, n)
-        return {
-            label: list(
-                zip((best if names is None else names[best]).tolist(), w.tolist(), strict=True)
-            )
-            for label, (best, w) in zip(self.classes_.tolist(), found, strict=True)
-        }
-
-    def _as_of_now(self) -> Self:
-        """Return a snapshot of this model; other threads may train it."""
-        now = object.__new__(type(self))
-        now.__dict__ = self.__dict__.copy()
-        return now
-
     def _check_rows(self, X: RowsLike) -> Rows:
         check_is_fitted(self)
+        if isinstance(X, HostRows):
+            X = X.read(slice(None))
         if not isinstance(X, np.ndarray) and is_on_device(X):
             return rows_on_device(self, X, reset=False, finite=False)
         check_sparse(X, indices=False)  # the core looks at them
@@ -422,3 +284,30 @@ class LinearClassifier(ClassifierMixin):
         n_jobs = effective_n_jobs(self.n_jobs)
         coef = self._coefficients
         return best_classes(rows, coef, self.intercept_, top, n_jobs, self._check_finite)
+
+
+def only_class(model: ScoringModel, data: Dataset) -> tuple[int, float]:
+    """Find the class that nearly all training rows are given, and the share of rows of others.
+
+    The share is 0 where rows are given several classes. Where classes overlap and one is frequent,
+    the optimum of the largest hinge loss may be W near 0: the certificate is true, and the model is
+    of no use. A few rows show it.
+    """
+    if not data.n_examples:
+        return 0, 0.0
+    given = _given(model, data, np.arange(data.n_examples), LOOKED_AT)
+    number = int(np.bincount(given).argmax())
+    others = np.flatnonzero(data.labels != number)
+    if (given != number).mean() > NEARLY or not len(others):
+        return number, 0.0
+    if (_given(model, data, others, OTHERS_LOOKED_AT) != number).mean() > NEARLY:
+        return number, 0.0
+    return number, len(others) / data.n_examples
+
+
+def _given(
+    model: ScoringModel, data: Dataset, rows: NDArray[np.intp], most: int
+) -> NDArray[np.int64]:
+    """Return the numbers of the classes that some rows, evenly spread, are given."""
+    some = rows[np.linspace(0, len(rows) - 1, min(len(rows), most)).astype(np.intp)]
+    return np.asarray(model._labels(data.rows(some), 1)).ravel()

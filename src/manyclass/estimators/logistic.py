@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Literal, Self
 
@@ -142,7 +143,7 @@ class MultinomialLogisticRegression(ProbabilitiesMixin, CallbackSupportMixin, Ex
         max_iter: int = 1000,
         warm_start: bool = False,
         merge_columns: MergeColumns = "auto",
-        device: str | None = None,
+        device: str | Sequence[str] | None = None,
         n_jobs: int | None = None,
         random_state: int | np.random.RandomState | None = None,
         communicator: object = None,
@@ -260,8 +261,9 @@ class MultinomialLogisticRegression(ProbabilitiesMixin, CallbackSupportMixin, Ex
         return problem.with_base(base_of_offsets(self.class_offset, classes, dataset, None))
 
     def _options(self, problem: Problem, *, keeps_duals: bool) -> tuple[Options, str]:
+        plan = ""
         if problem.dataset.lies_on_device:
-            check_on_device(problem, stopping="gap", solver="auto", weights="dense")
+            plan = check_on_device(problem, stopping="gap", solver="auto", weights="dense")
         options = Options(
             tol=float(self.tol),
             regularize_intercept=self.regularize_intercept,
@@ -270,7 +272,7 @@ class MultinomialLogisticRegression(ProbabilitiesMixin, CallbackSupportMixin, Ex
             keeps_duals=keeps_duals,
         )
         fits = problem.dataset.lies_on_device or duals_fit(problem)
-        note = "" if fits else f"Newton's method alone: {memory_of_duals(problem)}"
+        note = plan if fits else f"Newton's method alone: {memory_of_duals(problem)}"
         return options, note
 
     def _facts(self, problem: Problem, classes: Array) -> Facts:

@@ -22,6 +22,7 @@ from sklearn.utils import _safe_indexing
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import _check_sample_weight, check_consistent_length, column_or_1d
 
+from manyclass.arrays.prediction import like
 from manyclass.estimators.linear import LinearClassifier
 from manyclass.utils.machine import weighted_sum
 from manyclass.utils.types import Array, RowsLike
@@ -70,7 +71,7 @@ class ProbabilitiesMixin(LinearClassifier):
         FloatingPointError
             If scores overflow.
         """
-        return np.asarray(scipy.special.softmax(self._all_scores(X), axis=1))
+        return like(X, np.asarray(scipy.special.softmax(self._all_scores(X), axis=1)))
 
     @available_if(_gives_probabilities)
     def predict_log_proba(self, X: RowsLike) -> Array:
@@ -91,7 +92,7 @@ class ProbabilitiesMixin(LinearClassifier):
         """
         logs = scipy.special.log_softmax(self._all_scores(X), axis=1)
         logs[np.exp(logs) == 0] = -np.inf
-        return np.asarray(logs)
+        return like(X, np.asarray(logs))
 
     def _all_scores(self, X: RowsLike) -> Array:
         now = self._as_of_now()

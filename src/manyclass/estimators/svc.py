@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from typing import Literal, Self
 
 import numpy as np
@@ -29,10 +30,11 @@ from manyclass.problem.problem import Problem
 from manyclass.problem.solution import Weights
 from manyclass.problem.tree_scores import TreeScores
 from manyclass.solvers.weights.storage import Choice, choose_weights
-from manyclass.training.epoch_loop import DEFAULT, Options
+from manyclass.training.epoch_loop import Options
 from manyclass.training.train import check_solver
 from manyclass.utils.lazy import load_entry_point
 from manyclass.utils.machine import effective_n_jobs
+from manyclass.utils.named_options import DEFAULT_SOLVERS
 from manyclass.utils.scikit_learn import fit_context, suggests_parameters
 from manyclass.utils.suggestions import OF_SVC
 from manyclass.utils.types import (
@@ -181,7 +183,7 @@ class MulticlassSVC(CalibrationMixin, SparsifyMixin, CallbackSupportMixin):
         warm_start: bool = False,
         weights: WeightsName = "auto",
         merge_columns: MergeColumns = "auto",
-        device: str | None = None,
+        device: str | Sequence[str] | None = None,
         n_jobs: int | None = None,
         random_state: int | np.random.RandomState | None = None,
         communicator: object = None,
@@ -306,12 +308,12 @@ class MulticlassSVC(CalibrationMixin, SparsifyMixin, CallbackSupportMixin):
     def _options(self, problem: Problem, *, keeps_duals: bool) -> tuple[Options, Choice | str]:
         if problem.dataset.lies_on_device:
             how = {"stopping": self.stopping, "solver": self.solver, "weights": self.weights}
-            check_on_device(problem, **how)
+            plan = check_on_device(problem, **how)
             given = float(self.tol), "gap", self.solver
-            return Options(*given, max_iter=self.max_iter, keeps_duals=keeps_duals), ""
+            return Options(*given, max_iter=self.max_iter, keeps_duals=keeps_duals), plan
         check_solver(self.solver, problem, stopping=self.stopping, weights=self.weights)
         n_jobs = effective_n_jobs(self.n_jobs)
-        weights = self.weights if self.solver in DEFAULT else "dense"
+        weights = self.weights if self.solver in DEFAULT_SOLVERS else "dense"
         choice = choose_weights(problem, weights, n_jobs, keeps_duals=keeps_duals)
         options = Options(
             tol=float(self.tol),

@@ -19,17 +19,14 @@ from sklearn.utils._param_validation import (
 )
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import (
-    _check_feature_names,
-    _check_n_features,
     _check_sample_weight,
-    check_consistent_length,
     check_X_y,
     validate_data,
 )
 
 from manyclass.arrays.dataset import DeviceDataset, training_type
-from manyclass.arrays.input_arrays import checked_rows, moved, on_host
-from manyclass.arrays.namespace import Place, is_on_device
+from manyclass.arrays.input_arrays import on_host, placed, rows_of, rows_on_device
+from manyclass.arrays.namespace import is_on_device
 from manyclass.problem.dataset import Dataset
 from manyclass.utils.input_rows import check_sparse, is_sparse, rows_as_given
 from manyclass.utils.labels import LabelError, labels_of
@@ -155,10 +152,7 @@ def validated(
         explain_rows(error)
         raise
     device = getattr(estimator, "device", None) if on_device else None
-    if device is not None:
-        there = moved(rows, device)
-        rows = there if is_on_device(there) else rows
-    return rows, targets
+    return (rows if device is None else placed(rows, device)), targets
 
 
 def _validated_on_device(
@@ -172,16 +166,6 @@ def _validated_on_device(
         _, targets = check_X_y(alike, labels_of(on_host(y)), dtype=None)
         check_classification_targets(targets)
     return rows, targets
-
-
-def rows_on_device(
-    estimator: BaseEstimator, X: DeviceArray, *, reset: bool, finite: bool = True
-) -> DeviceArray:
-    """Check X as ``validate_data`` does; it stays where it is."""
-    rows = checked_rows(X, finite=finite)
-    _check_feature_names(estimator, rows, reset=reset)
-    _check_n_features(estimator, rows, reset=reset)
-    return rows
 
 
 def exact_labels(y: object, name: str = "y") -> object:
@@ -240,8 +224,8 @@ def training_data(
     on_device = not isinstance(X, np.ndarray) and is_on_device(X)
     check_scaling(bias, training_type(X) if on_device else X.dtype)
     if classes is not None and isinstance(class_weight, dict):
-        class_weight = _complete(class_weight, classes)
-    kept, y, weights = _weighted(np.arange(len(y)), y, sample_weight, class_weight)
+        class_weight = complete(class_weight, classes)
+    kept, y, weights = weighted(np.arange(len(y)), y, sample_weight, class_weight)
     found, labels = np.unique(y, return_inverse=True)
     if not len(found) or len(found if classes is None else classes) < 2:
         there_is = f"one class, {found.tolist()[0]!r}" if len(found) else "no row"
@@ -254,7 +238,7 @@ def training_data(
     else:
         labels = np.searchsorted(classes, found)[labels]
     if on_device:
-        X = X if len(kept) == X.shape[0] else Place(X).rows_of(X, kept)
+        X = X if len(kept) == X.shape[0] else rows_of(X, kept)
         return DeviceDataset.from_array(
             X, labels, weights, n_classes=len(classes), bias=bias
         ), classes
@@ -286,112 +270,26 @@ def checked_count(count: object, name: str) -> int:
     return int(count)
 
 
-def stream_data(
-    X: Rows,
-    y: Array,
-    sample_weight: ArrayLike | None,
-    class_weight: Mapping[Label, float] | None,
-    classes: Array,
-    bias: float,
-) -> Dataset:
-    """Turn some rows of a stream, whose classes are known, into a data set.
-
-    Parameters
-    ----------
-    X, y, sample_weight, class_weight, bias
-        As in ``training_data``.
-    classes : ndarray of shape (k,), ascending
-
-    Returns
-    -------
-    Dataset
-        Of rows with a positive weight; there may be none.
-
-    Raises
-    ------
-    ValueError
-        If y holds another class.
-    """
-    if sample_weight is not None and not np.any(sample_weight):  # scikit-learn refuses them
-        check_consistent_length(X, sample_weight)
-        X, y, weights = X[:0], y[:0], np.zeros(0)
-    else:
-        X, y, weights = _weighted(X, y, sample_weight, _complete(class_weight, classes))
-    unknown = np.setdiff1d(y, classes)
-    if len(unknown):
-        raise ValueError(
-            f"y holds {unknown.tolist()[0]!r}, which is none of the classes that were given; give "
-            'all at the beginning, or partial_fit(..., classes="grow")'
+def check_size(dataset: Dataset) -> None:
+    """Refuse values whose squares leave z, which is as small as they are large, without digits."""
+    values, limits = dataset.values, np.finfo(dataset.dtype)
+    largest = max(-float(values.min()), float(values.max())) if len(values) else 0.0
+    if largest > np.sqrt(float(limits.max) * float(limits.eps)):
+        raise FloatingPointError(
+            f"X holds a value of size {largest:.1e}, whose square is too large for "
+            f"{dataset.dtype}; scale the features to about one"
         )
-    labels = np.searchsorted(classes, y)
-    return Dataset.from_matrix(
-        X, labels, n_classes=len(classes), weights=weights, bias=bias, keeps_dense=False
-    )
-
-
-def _complete(
-    class_weight: Mapping[Label, float] | None, classes: Array
-) -> dict[Label, float] | None:
-    """Give classes that a dict does not name the weight 1: some rows may hold no other."""
-    if class_weight is None:
-        return None
-    return {c: class_weight.get(c, 1.0) for c in classes.tolist()}
-
-
-Sample = tuple[Rows, Array, NDArray[np.float64]]  # rows, their classes, their weights
-
-
-def hold_out(
-    X: Rows,
-    y: Array,
-    sample_weight: ArrayLike | None,
-    share: float,
-    rng: np.random.Generator,
-) -> tuple[Sample, Sample]:
-    """Draw rows to hold out, of those with a positive weight; one row of every class stays.
-
-    Parameters
-    ----------
-    X : ndarray or CSR of shape (n, d)
-    y : ndarray of shape (n,)
-    sample_weight : array-like of shape (n,) or None
-    share : float
-        Of the rows, to hold out.
-    rng : numpy.random.Generator
-
-    Returns
-    -------
-    kept, held : (X, y, weights)
-        In the order of the rows.
-
-    Raises
-    ------
-    ValueError
-        If a weight is negative, or no class has two rows.
-    """
-    weights = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
-    rows = rng.permutation(np.flatnonzero(weights))
-    _, first = np.unique(y[rows], return_index=True)
-    spare = np.delete(rows, first)
-    if len(spare) == 0:
-        raise ValueError(
-            "early_stopping holds out rows of classes with two rows at least; there is no such "
-            "class; use early_stopping=False"
-        )
-    held = np.sort(spare[: max(1, round(share * len(rows)))])
-    kept = np.setdiff1d(np.flatnonzero(weights), held, assume_unique=True)
-    return (X[kept], y[kept], weights[kept]), (X[held], y[held], weights[held])
 
 
 def rows_with_weight(
     y: Array, sample_weight: ArrayLike | None, class_weight: ClassWeight
 ) -> NDArray[np.intp]:
     """Return the numbers of the rows that ``training_data`` keeps."""
-    kept, _, _ = _weighted(np.arange(len(y)), y, sample_weight, class_weight)
+    kept, _, _ = weighted(np.arange(len(y)), y, sample_weight, class_weight)
     return np.asarray(kept)
 
 
-def _weighted(
+def weighted(
     X: Rows,
     y: Array,
     sample_weight: ArrayLike | None,
@@ -400,13 +298,28 @@ def _weighted(
     """Return the rows with a positive weight, their classes and weights."""
     if np.ma.is_masked(sample_weight):
         raise ValueError("sample_weight has masked entries; fill them, or drop the rows")
-    given = sample_weight if sample_weight is None else on_host(sample_weight)
-    weights = _check_sample_weight(given, X, dtype=np.float64, ensure_non_negative=True)
+    weights = np.ones(len(y)) if sample_weight is None else checked_weights(sample_weight, X)
     weights = weights * class_weights(class_weight, y, weights)
     if not weights.all():
         kept = np.flatnonzero(weights)
         X, y, weights = X[kept], y[kept], weights[kept]
     return X, y, weights
+
+
+def checked_weights(sample_weight: ArrayLike | None, X: Rows) -> NDArray[np.float64]:
+    """Return the weights of the rows of X, of any library and device; 1 when None.
+
+    Raises
+    ------
+    ValueError
+        If there are not as many as rows, or one is negative, infinite or NaN.
+    """
+    given = sample_weight if sample_weight is None else on_host(sample_weight, "sample_weight")
+    if isinstance(given, np.ndarray) and given.ndim == 0:
+        raise ValueError("sample_weight is one number; give one for each row, or leave it out")
+    numbers = np.empty(X.shape[0])  # X may be of another library
+    weights = _check_sample_weight(given, numbers, dtype=np.float64, ensure_non_negative=True)
+    return np.asarray(weights)
 
 
 def class_weights(
@@ -444,12 +357,10 @@ def _check_names(class_weight: dict[Label, float], classes: Array) -> None:
         )
 
 
-def check_size(dataset: Dataset) -> None:
-    """Refuse values whose squares leave z, which is as small as they are large, without digits."""
-    values, limits = dataset.values, np.finfo(dataset.dtype)
-    largest = max(-float(values.min()), float(values.max())) if len(values) else 0.0
-    if largest > np.sqrt(float(limits.max) * float(limits.eps)):
-        raise FloatingPointError(
-            f"X holds a value of size {largest:.1e}, whose square is too large for "
-            f"{dataset.dtype}; scale the features to about one"
-        )
+def complete(
+    class_weight: Mapping[Label, float] | None, classes: Array
+) -> dict[Label, float] | None:
+    """Give classes that a dict does not name the weight 1: some rows may hold no other."""
+    if class_weight is None:
+        return None
+    return {c: class_weight.get(c, 1.0) for c in classes.tolist()}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Literal
 
 import numpy as np
@@ -130,6 +130,7 @@ class MulticlassSVCCV(CalibrationMixin, CrossValidationMixin):
         max_iter: int = 1000,
         weights: WeightsName = "auto",
         merge_columns: MergeColumns = "auto",
+        device: str | Sequence[str] | None = None,
         n_jobs: int | None = None,
         random_state: int | np.random.RandomState | None = None,
         verbose: int = 0,
@@ -154,6 +155,7 @@ class MulticlassSVCCV(CalibrationMixin, CrossValidationMixin):
         self.max_iter = max_iter
         self.weights = weights
         self.merge_columns = merge_columns
+        self.device = device
         self.n_jobs = n_jobs
         self.random_state = random_state
         self.verbose = verbose
@@ -252,6 +254,7 @@ class MultinomialLogisticRegressionCV(ProbabilitiesMixin, CrossValidationMixin):
         class_offset: Offsets | None = None,
         max_iter: int = 1000,
         merge_columns: MergeColumns = "auto",
+        device: str | Sequence[str] | None = None,
         n_jobs: int | None = None,
         random_state: int | np.random.RandomState | None = None,
         verbose: int = 0,
@@ -271,6 +274,7 @@ class MultinomialLogisticRegressionCV(ProbabilitiesMixin, CrossValidationMixin):
         self.class_offset = class_offset
         self.max_iter = max_iter
         self.merge_columns = merge_columns
+        self.device = device
         self.n_jobs = n_jobs
         self.random_state = random_state
         self.verbose = verbose

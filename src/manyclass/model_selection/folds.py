@@ -14,6 +14,7 @@ from typing import Literal, NamedTuple, TypeAlias, TypeVar
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
+from sklearn import config_context
 from sklearn.metrics import log_loss
 from sklearn.model_selection import BaseCrossValidator
 
@@ -178,7 +179,8 @@ class Folds:
         }
         scorer = with_labels(self.scorer, self.classes)
         try:
-            score = float(scorer(model, rows_of(self.X, rows), self.y[rows], **metadata))
+            with config_context(array_api_dispatch=False):  # y is an ndarray
+                score = float(scorer(model, rows_of(self.X, rows), self.y[rows], **metadata))
         except (ValueError, AttributeError, TypeError) as error:
             raise ValueError(f"fold {number + 1}: scoring failed: {error}") from error
         if not np.isfinite(score):

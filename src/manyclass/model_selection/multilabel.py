@@ -4,24 +4,26 @@ from __future__ import annotations
 
 import time
 import warnings
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from numbers import Integral
 from typing import ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from sklearn import config_context
 from sklearn.model_selection import KFold, check_cv
 from sklearn.multiclass import OneVsRestClassifier
 from sklearn.utils import check_array, check_random_state
 from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import (
-    _check_sample_weight,
     check_consistent_length,
     check_is_fitted,
 )
 
+from manyclass.arrays.input_arrays import checked_rows, on_host, placed, rows_of
+from manyclass.arrays.namespace import is_on_device
 from manyclass.estimators.parameters.documented import documented
-from manyclass.estimators.validation import input_restored
+from manyclass.estimators.validation import checked_weights, input_restored
 from manyclass.model_selection.base import CrossValidatedC, SearchResult, shared_parameters
 from manyclass.model_selection.folds import (
     CV,
@@ -141,6 +143,7 @@ class MultilabelSVCCV(CrossValidatedC, MultilabelSVC):
         max_iter: int = 1000,
         weights: WeightsName = "auto",
         prune: float = 0.0,
+        device: str | Sequence[str] | None = None,
         n_jobs: int | None = None,
         random_state: int | np.random.RandomState | None = None,
         verbose: int = 0,
@@ -158,6 +161,7 @@ class MultilabelSVCCV(CrossValidatedC, MultilabelSVC):
         self.max_iter = max_iter
         self.weights = weights
         self.prune = prune
+        self.device = device
         self.n_jobs = n_jobs
         self.random_state = random_state
         self.verbose = verbose
@@ -220,16 +224,18 @@ class MultilabelSVCCV(CrossValidatedC, MultilabelSVC):
         check_sparse(X)
         if y is None:
             raise ValueError("this estimator requires y to be passed, but the target y is None")
-        given, types = rows_as_given(X)
-        rows: Rows = check_array(given, accept_sparse="csr", dtype=types, ensure_min_samples=2)
-        indicator, _ = encoded(y)
-        weights = (
-            None
-            if sample_weight is None
-            else _check_sample_weight(sample_weight, rows, dtype=np.float64)
-        )
+        rows = self._checked_rows(X)
+        indicator, _ = encoded(on_host(y))
+        weights = None if sample_weight is None else checked_weights(sample_weight, rows)
         check_consistent_length(rows, indicator)
         return rows, indicator, weights
+
+    def _checked_rows(self, X: RowsLike) -> Rows:
+        if not isinstance(X, np.ndarray) and is_on_device(X):
+            return checked_rows(X)
+        given, types = rows_as_given(X)
+        rows: Rows = check_array(given, accept_sparse="csr", dtype=types, ensure_min_samples=2)
+        return rows if self.device is None else placed(rows, self.device)
 
     def _splits(
         self, rows: Rows, indicator: CsrArray, random: np.random.RandomState
@@ -262,11 +268,11 @@ class MultilabelSVCCV(CrossValidatedC, MultilabelSVC):
             began = time.perf_counter()
             with warnings.catch_warnings():
                 warnings.filterwarnings("ignore", CONSTANT, UserWarning)  # of a fold
-                model.fit(
-                    rows[train], indicator[train], None if weights is None else weights[train]
-                )
+                given = None if weights is None else weights[train]
+                model.fit(rows_of(rows, train), indicator[train], given)
             seconds = time.perf_counter() - began
-            score = self._score(model, rows[test], indicator[test])
+            with config_context(array_api_dispatch=False):  # the indicator is SciPy's
+                score = self._score(model, rows_of(rows, test), indicator[test])
             if not np.isfinite(score):
                 raise ValueError(f"fold {number}: the score is {score}; check scoring")
             column.append(FoldFit(None, score, model.certificate_, seconds))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Self
 
 import numpy as np
@@ -13,6 +14,8 @@ from sklearn.multiclass import OneVsRestClassifier
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import _check_sample_weight, check_consistent_length, check_is_fitted
 
+from manyclass.arrays.input_arrays import on_host
+from manyclass.arrays.prediction import like
 from manyclass.estimators.linear import LinearClassifier
 from manyclass.estimators.parameters.documented import documented
 from manyclass.estimators.validation import input_restored
@@ -132,6 +135,7 @@ class MultilabelSVC(LinearClassifier, BaseEstimator):
         max_iter: int = 1000,
         weights: WeightsName = "auto",
         prune: float = 0.0,
+        device: str | Sequence[str] | None = None,
         n_jobs: int | None = None,
         random_state: int | np.random.RandomState | None = None,
     ) -> None:
@@ -145,6 +149,7 @@ class MultilabelSVC(LinearClassifier, BaseEstimator):
         self.max_iter = max_iter
         self.weights = weights
         self.prune = prune
+        self.device = device
         self.n_jobs = n_jobs
         self.random_state = random_state
 
@@ -183,6 +188,7 @@ class MultilabelSVC(LinearClassifier, BaseEstimator):
         MemoryError
             If the weights do not fit into memory.
         """
+        y = on_host(y)
         with input_restored(self):
             labelled, classes = checked_sets(
                 self, X, y, sample_weight, bias=self._bias, C=float(self.C), loss=self.loss
@@ -217,7 +223,7 @@ class MultilabelSVC(LinearClassifier, BaseEstimator):
         ValueError
             If X has another number of features than in ``fit``, NaN or infinity.
         """
-        return self._scores(self._check_rows(X))
+        return like(X, self._scores(self._check_rows(X)))
 
     def predict(  # type: ignore[override]  # sets of labels have no costs
         self, X: RowsLike
@@ -240,7 +246,7 @@ class MultilabelSVC(LinearClassifier, BaseEstimator):
             As in ``decision_function``.
         """
         found = self._indicator(X)
-        return found if self.predicts_sparse_ else found.toarray()
+        return found if self.predicts_sparse_ else like(X, found.toarray())
 
     def predict_labels(self, X: RowsLike) -> list[set[Label]]:
         """Predict the labels of every row as sets of entries of ``classes_``.
@@ -279,10 +285,11 @@ class MultilabelSVC(LinearClassifier, BaseEstimator):
             If y holds a label that `fit` has not seen, or has not as many rows as X.
         """
         found = self._indicator(X)
-        truth, _ = encoded(y, self.classes_, holds_sets=self.learnt_from_sets_)
+        truth, _ = encoded(on_host(y), self.classes_, holds_sets=self.learnt_from_sets_)
         check_consistent_length(found, truth)
         wrong = np.asarray(abs(truth - found).sum(axis=1)).ravel()
-        weights = _check_sample_weight(sample_weight, found, dtype=np.float64)
+        given = on_host(sample_weight, "sample_weight")
+        weights = _check_sample_weight(given, found, dtype=np.float64)
         return float(np.average(wrong == 0, weights=weights))
 
     def to_sklearn(self) -> OneVsRestClassifier:
@@ -307,10 +314,10 @@ class MultilabelSVC(LinearClassifier, BaseEstimator):
     def _indicator(self, X: RowsLike) -> CsrArray:
         """Predict as a CSR array; scores are computed for some rows at a time."""
         rows = self._check_rows(X)
-        step = max(1, SCORES_AT_A_TIME // len(self.classes_))
+        step, n = max(1, SCORES_AT_A_TIME // len(self.classes_)), rows.shape[0]
         parts = [
-            sp.csr_array(self._scores(rows[begin : begin + step]) > self.thresholds_)
-            for begin in range(0, rows.shape[0], step)
+            sp.csr_array(self._scores(rows[begin : min(n, begin + step), :]) > self.thresholds_)
+            for begin in range(0, n, step)
         ]
         return sp.csr_array(sp.vstack(parts, format="csr"), dtype=np.int64)
 

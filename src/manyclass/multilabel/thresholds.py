@@ -7,6 +7,8 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import NDArray
 
+from manyclass.arrays.namespace import is_on_device
+from manyclass.arrays.prediction import scores_on_device
 from manyclass.multilabel.groups import Labels
 from manyclass.multilabel.training import Labelled, solutions
 from manyclass.prediction.scoring import scores_of
@@ -124,12 +126,17 @@ def _scores(
     seed: int,
 ) -> Iterator[tuple[Labels, Array]]:
     """Yield the scores out of fold of groups of labels, shape (n, size of the group)."""
-    X, dtype = labelled.rows.matrix(), labelled.rows.dtype
+    data, dtype = labelled.rows, labelled.rows.dtype
+    X = None if data.lies_on_device else data.matrix()
     out = [np.empty((labelled.indicator.shape[0], len(group)), dtype) for group in groups]
     for training, held in folds:
         found = solutions(training, groups, options, seed)
         for scores, (_, solution) in zip(out, found, strict=True):
             W = np.asarray(solution.weights)
             coef, intercept = W[:-1].T, labelled.rows.bias * W[-1]
-            scores[held] = scores_of(X[held], coef, intercept, options.n_jobs)
+            rows = data.rows(np.flatnonzero(held)) if X is None else X[held]
+            if is_on_device(rows):
+                scores[held] = scores_on_device(rows, coef, intercept)
+            else:
+                scores[held] = scores_of(rows, coef, intercept, options.n_jobs)
     yield from zip(groups, out, strict=True)

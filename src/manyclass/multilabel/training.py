@@ -11,6 +11,9 @@ from threading import Event
 import numpy as np
 from numpy.typing import NDArray
 
+from manyclass.arrays.choice import check_on_device, labels_at_once, lack_of_memory
+from manyclass.arrays.dataset import DeviceDataset
+from manyclass.arrays.input_arrays import rows_of
 from manyclass.multilabel.groups import Labels, dataset_of, groups_of
 from manyclass.multilabel.label_weights import LabelWeights, compact
 from manyclass.problem.dataset import Dataset, is_mapped
@@ -56,7 +59,9 @@ class Labelled:
 
     @classmethod
     def from_rows(cls, rows: Dataset, indicator: CsrArray, C: float, loss: str) -> Labelled:
-        """Return the problem on the features that the rows have."""
+        """Return the problem on the features that the rows have; on a device, on all of them."""
+        if rows.lies_on_device:
+            return cls(rows, indicator, C, loss, None, rows.n_features)
         X, features = compact(rows, rows.matrix())
         d = rows.n_features
         if features is not None:
@@ -73,6 +78,9 @@ class Labelled:
 
     def groups(self, labels: Labels) -> list[Labels]:
         """Partition labels into groups that train together."""
+        if isinstance(self.rows, DeviceDataset):
+            size = labels_at_once(self.rows, self.loss, len(labels))
+            return groups_of(self.indicator, labels, size, apart=False)
         size = classes_in_group(self.rows.dtype)
         return groups_of(self.indicator, labels, size, apart=self._apart())
 
@@ -81,7 +89,11 @@ class Labelled:
 
     def problem(self, group: Labels) -> Problem:
         """Return the one-vs-rest problem of a group of labels."""
-        dataset = dataset_of(self.rows, self.indicator, group, apart=self._apart())
+        dataset: Dataset
+        if isinstance(self.rows, DeviceDataset):
+            dataset = self.rows.with_sets(self.indicator[:, group].toarray().astype(bool))
+        else:
+            dataset = dataset_of(self.rows, self.indicator, group, apart=self._apart())
         return Problem(dataset, FORMULATIONS["one_vs_rest"], self.C, self.loss)
 
     def constant(self) -> NDArray[np.bool_]:
@@ -110,14 +122,10 @@ class Labelled:
 
     def some(self, rows: NDArray[np.int64]) -> Labelled:
         """Return the same problem for some of its rows."""
-        data = self.rows
-        part = Dataset.from_matrix(
-            data.matrix()[rows],
-            np.zeros(len(rows), np.int32),
-            n_classes=1,
-            weights=data.weights[rows],
-            bias=data.bias,
-        )
+        data, none = self.rows, np.zeros(len(rows), np.int32)
+        X = rows_of(data.X, rows) if isinstance(data, DeviceDataset) else data.matrix()[rows]
+        make = DeviceDataset.from_array if data.lies_on_device else Dataset.from_matrix
+        part = make(X, none, n_classes=1, weights=data.weights[rows], bias=data.bias)
         return replace(self, rows=part, indicator=self.indicator[rows])
 
 
@@ -212,12 +220,22 @@ def solutions(
 ) -> Iterator[tuple[Labels, Solution]]:
     """Train groups of labels, `n_jobs` of them at once; yield them in their order."""
     n_threads = max(1, min(options.n_jobs, len(groups)))
+    if labelled.rows.lies_on_device:
+        n_threads = 1
     each = replace(options, n_jobs=options.n_jobs // n_threads, keeps_duals=False)
     ended = Event()
 
     def solve(group: Labels) -> Solution:
-        own = replace(each, seed=[seed, int(group[0])])
-        return train(labelled.problem(group), own, hooks=[StopWhen(ended)])
+        own, problem = replace(each, seed=[seed, int(group[0])]), labelled.problem(group)
+        if problem.dataset.lies_on_device:
+            check_on_device(problem, stopping="gap", solver="auto", weights="dense")
+        try:
+            return train(problem, own, hooks=[StopWhen(ended)])
+        except RuntimeError as error:
+            lack = lack_of_memory(problem, error)
+            if lack is not None:
+                raise lack from error
+            raise
 
     if n_threads == 1:
         for group in groups:

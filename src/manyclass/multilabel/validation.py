@@ -8,9 +8,12 @@ from typing import cast
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator
-from sklearn.utils.validation import _check_sample_weight, check_consistent_length, validate_data
+from sklearn.utils.validation import check_consistent_length, validate_data
 
-from manyclass.estimators.validation import check_scaling, check_size
+from manyclass.arrays.dataset import DeviceDataset, training_type
+from manyclass.arrays.input_arrays import placed, rows_of, rows_on_device
+from manyclass.arrays.namespace import is_on_device
+from manyclass.estimators.validation import check_scaling, check_size, checked_weights
 from manyclass.multilabel.label_sets import LabelSets, encoded
 from manyclass.multilabel.training import Labelled
 from manyclass.problem.dataset import Dataset
@@ -62,20 +65,30 @@ def checked_sets(
     check_sparse(X)
     if y is None:
         raise ValueError("this estimator requires y to be passed, but the target y is None")
-    given, types = rows_as_given(X)
-    check = validate_data if given is X else partial(named_rows, X)
-    rows = cast("Rows", check(estimator, given, accept_sparse="csr", dtype=types, order="C"))
-    check_scaling(bias, rows.dtype)
+    rows = _checked_rows(estimator, X)
+    on_device = is_on_device(rows)
+    check_scaling(bias, training_type(rows) if on_device else rows.dtype)
     indicator, classes = encoded(y)
     check_consistent_length(rows, indicator)
-    weights = _check_sample_weight(sample_weight, rows, dtype=np.float64)
-    if (weights < 0).any() or not weights.any():
+    weights = checked_weights(sample_weight, rows)
+    if not weights.any():
         raise ValueError("sample_weight must not be negative, nor 0 everywhere")
     if not weights.all():
         kept = np.flatnonzero(weights)
-        rows, indicator, weights = rows[kept], indicator[kept], weights[kept]
-    dataset = Dataset.from_matrix(
-        rows, np.zeros(len(weights), np.int32), n_classes=1, weights=weights, bias=bias
-    )
+        rows, indicator, weights = rows_of(rows, kept), indicator[kept], weights[kept]
+    make = DeviceDataset.from_array if on_device else Dataset.from_matrix
+    none = np.zeros(len(weights), np.int32)
+    dataset = make(rows, none, n_classes=1, weights=weights, bias=bias)
     check_size(dataset)
     return Labelled.from_rows(dataset, indicator, C, loss), classes
+
+
+def _checked_rows(estimator: BaseEstimator, X: RowsLike) -> Rows:
+    """Check X; it stays on its device, or goes to that of the estimator."""
+    if not isinstance(X, np.ndarray) and is_on_device(X):
+        return rows_on_device(estimator, X, reset=True)
+    given, types = rows_as_given(X)
+    check = validate_data if given is X else partial(named_rows, X)
+    rows = cast("Rows", check(estimator, given, accept_sparse="csr", dtype=types, order="C"))
+    device = getattr(estimator, "device", None)
+    return rows if device is None else placed(rows, device)

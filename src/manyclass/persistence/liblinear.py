@@ -16,7 +16,7 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from manyclass.estimators.coefficients import coefficients_of
-from manyclass.estimators.linear import set_certificate
+from manyclass.estimators.fitted_weights import set_certificate
 from manyclass.estimators.logistic import MultinomialLogisticRegression
 from manyclass.estimators.stochastic.classifier import StochasticClassifier
 from manyclass.estimators.svc import MulticlassSVC

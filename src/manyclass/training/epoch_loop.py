@@ -24,8 +24,6 @@ from manyclass.solvers.stopping import RULES, Found, StoppingRule
 from manyclass.solvers.weights.storage import Kind
 from manyclass.utils.progress import Show
 
-DEFAULT = ("auto", "sequential_dual")  # solvers of every problem; others are for comparison
-
 
 @dataclass(frozen=True, slots=True)
 class Options:

@@ -31,8 +31,9 @@ from manyclass.solvers.logistic.certificate import certify_weights
 from manyclass.solvers.logistic.engine import LogisticEngine
 from manyclass.solvers.stopping import TIGHTENED, GapRule, StoppingRule
 from manyclass.solvers.weights.storage import dense_bytes
-from manyclass.training.epoch_loop import DEFAULT, Interrupted, Make, Options, solve
+from manyclass.training.epoch_loop import Interrupted, Make, Options, solve
 from manyclass.utils.machine import available_memory
+from manyclass.utils.named_options import DEFAULT_SOLVERS
 from manyclass.utils.types import Array
 
 SINGLE, DOUBLE = np.dtype(np.float32), np.dtype(np.float64)
@@ -46,7 +47,7 @@ def may_continue(problem: Problem, options: Options) -> bool:
     data = problem.dataset
     if problem.dataset.lies_on_device:
         return False
-    if data.dtype != SINGLE or options.weights != "dense" or options.solver not in DEFAULT:
+    if data.dtype != SINGLE or options.weights != "dense" or options.solver not in DEFAULT_SOLVERS:
         return False
     needed = 8 * len(data.values) + 3 * dense_bytes(problem)
     if _is_logistic(problem):

@@ -30,10 +30,11 @@ from manyclass.training.class_chunks import (
     classes_in_chunk,
     solve_in_chunks,
 )
-from manyclass.training.epoch_loop import DEFAULT, Hook, Interrupted, Options, Solver, solve
+from manyclass.training.epoch_loop import Hook, Interrupted, Options, Solver, solve
 from manyclass.training.merged_columns import train_merged
 from manyclass.training.precision import continue_in_double, leaves_early, may_continue
 from manyclass.utils.machine import available_memory
+from manyclass.utils.named_options import DEFAULT_SOLVERS
 
 RELATIVE = ("crammer_singer", "weston_watkins")
 
@@ -80,7 +81,7 @@ COMPARISON = {
     ),
     "most_violating": Scope(MostViolating, RELATIVE, ("hinge",), True, "a score", 8, 12),
 }
-SOLVERS = (*DEFAULT, *COMPARISON)
+SOLVERS = (*DEFAULT_SOLVERS, *COMPARISON)
 
 
 def check_solver(solver: str, problem: Problem, *, stopping: str, weights: str) -> None:
@@ -101,7 +102,7 @@ def check_solver(solver: str, problem: Problem, *, stopping: str, weights: str) 
     MemoryError
         If its arrays do not fit into memory.
     """
-    if solver in DEFAULT:
+    if solver in DEFAULT_SOLVERS:
         return
     scope, name = COMPARISON[solver], f"solver='{solver}'"
     names = [f"'{f}'" for f in scope.formulations]

@@ -253,8 +253,8 @@ def _check_place(X: Tensor) -> None:
     device, package = str(getattr(X, "device", "cpu")), type(X).__module__.partition(".")[0]
     if package in ("torch", "cupy") and device not in ("cpu", "meta"):
         raise ValueError(
-            f"X lies on the device {device}, where MulticlassSVC and MultinomialLogisticRegression "
-            "train; copy X to the CPU for this"
+            f"X lies on the device {device}, where MulticlassSVC, MultilabelSVC and "
+            "MultinomialLogisticRegression train; copy X to the CPU for this"
         )
 
 

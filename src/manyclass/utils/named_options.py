@@ -26,6 +26,7 @@ StochasticLossName: TypeAlias = Literal["hinge", "log_loss", "perceptron"]
 SolverName: TypeAlias = Literal[
     "auto", "sequential_dual", "exponentiated_gradient", "cutting_plane", "most_violating"
 ]
+DEFAULT_SOLVERS = ("auto", "sequential_dual")  # of every problem; others are for comparison
 StoppingName: TypeAlias = Literal["gap", "kkt"]
 CostScaling: TypeAlias = Literal["margin", "slack"]
 WeightsName: TypeAlias = Literal["auto", "dense", "sparse"]

@@ -29,6 +29,7 @@ from manyclass.problem.problem import Problem
 namespace.CPU_COUNTS = True
 rng = np.random.default_rng(0)
 n, d, k = 12, 5, 6
+zeros = lambda: torch.zeros(n, k, dtype=torch.float64)
 X, y = torch.tensor(rng.normal(size=(n, d))), rng.integers(0, k, n)
 data = DeviceDataset.from_array(X, y, rng.uniform(0.5, 2, n), n_classes=k, bias=0.5)
 for name in ("crammer_singer", "weston_watkins"):
@@ -38,8 +39,8 @@ for name in ("crammer_singer", "weston_watkins"):
             if offsets is not None:
                 problem = problem.with_base(BaseScores.from_offsets(offsets, n))
             rows = ArrayRows(problem)
-            q = rows.squared_norms()
-            one, other = visits_of(rows, q), ArrayVisits(rows, q)
+            q = torch.tensor(rows.squared_norms())
+            one, other = visits_of(rows, q, zeros()), ArrayVisits(rows, q, zeros())
             one.n_rows[:] = 7
             assert isinstance(one, TritonVisits)
             W = torch.tensor(rng.normal(size=(d + 1, k)))
@@ -56,8 +57,9 @@ for name in ("crammer_singer", "weston_watkins"):
 
 from manyclass.arrays.svm import admm
 
-for offsets in (None, np.linspace(-1, 1, k)):
-    problem = Problem(data, named("one_vs_rest"), 0.3)
+sets = data.with_sets(rng.uniform(size=(n, k)) < 0.4)
+for offsets, given in ((None, data), (np.linspace(-1, 1, k), data), (None, sets)):
+    problem = Problem(given, named("one_vs_rest"), 0.3)
     if offsets is not None:
         problem = problem.with_base(BaseScores.from_offsets(offsets, n))
     solver = admm.OneVsRestAdmm(problem, None)
@@ -65,8 +67,8 @@ for offsets in (None, np.linspace(-1, 1, k)):
     T, v = (torch.tensor(rng.normal(size=(n, k))) for _ in range(2))
     results = []
     for kernel in (solver._kernel, None):
-        solver._kernel, solver.v[:] = kernel, v
-        results.append((*solver._relax(slice(0, n), T.clone()), solver.v.clone()))
+        solver._kernel, solver.v.array[:] = kernel, v
+        results.append((*solver._relax(slice(0, n), T.clone()), solver.v.array.clone()))
     for a, b in zip(*results):
         assert torch.allclose(a, b, rtol=1e-9, atol=1e-12), (a, b)
 print("equal")

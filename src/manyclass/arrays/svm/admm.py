@@ -18,21 +18,21 @@ its bounds have a tenth of it, as they need not hold W where it is. Sources: Boy
 from __future__ import annotations
 
 import math
-import time
-from types import ModuleType
 
 import numpy as np
 import scipy.sparse as sp
+from numpy.typing import NDArray
 
-from manyclass.arrays.namespace import to_numpy
+from manyclass.arrays.namespace import Place, to_numpy
 from manyclass.arrays.rows import ArrayRows
-from manyclass.arrays.svm.certificate import SvmCertificate, feasible
+from manyclass.arrays.svm.certificate import feasible
+from manyclass.arrays.svm.hinge_solver import HingeSolver
 from manyclass.arrays.svm.kernel_choice import relaxation_of
 from manyclass.arrays.svm.row_visits import RELAXATION
-from manyclass.problem.problem import Problem, check_squared_norms, zero_objective
+from manyclass.problem.problem import Problem
 from manyclass.problem.solution import Certificate, EpochRecord, Start, Weights, scale_of
-from manyclass.solvers.stopping import Found, StoppingRule
-from manyclass.utils.types import CsrArray, DeviceArray
+from manyclass.solvers.stopping import StoppingRule
+from manyclass.utils.types import Array, CsrArray, DeviceArray
 
 FIRST_RHO = 0.3  # times the root of C over the mean of q_i
 LESS = 0.1  # of rho, for rows whose z are all at a bound
@@ -44,7 +44,7 @@ FAST_UNTIL, STALLED = 0.008, 0.7
 AT_BOUND = 1e-5  # share of the bound within which z is at it
 
 
-class OneVsRestAdmm:
+class OneVsRestAdmm(HingeSolver):
     """The solver, from v = 0 or from the z and W of a start.
 
     Parameters
@@ -61,31 +61,19 @@ class OneVsRestAdmm:
         If the square of a row overflows.
     """
 
-    is_exact = False
-
     def __init__(self, problem: Problem, start: Start | None, *, keeps_duals: bool = True) -> None:
-        self._began = time.perf_counter()
-        self.problem, self.keeps_duals = problem, keeps_duals
-        self.rows = rows = ArrayRows(problem)
-        self.xp, self.place = rows.xp, rows.place
-        norms = rows.squared_norms()
-        check_squared_norms(to_numpy(norms))
-        self.zero_objective = zero_objective(problem)
-        self.certificate = SvmCertificate(rows, norms, self.zero_objective)
+        super().__init__(problem, keeps_duals=keeps_duals)
+        rows = self.rows
         self.gamma, self.own_gamma = problem.margins()
         self.caps = self.xp.astype(rows.costs, rows.dtype)
-        square = float(self.xp.mean(norms))
+        square = float(self.norms.mean())
         self._rho = FIRST_RHO * math.sqrt(float(np.mean(problem.costs)) / max(square, 1e-30))
         self.rho = self._rho + 0 * self.caps
-        shape = problem.dataset.n_features + 1, rows.k
-        self.W = self.place.zeros(shape, rows.dtype)  # of the last round
         self.best_W, self._best_primal = self.W, math.inf
-        self.v = self.place.zeros((rows.n, rows.k), rows.dtype)
+        self.v = rows.numbers()
         self.dual = -math.inf
-        self._n_epochs = 0
         self._kernel = relaxation_of(rows)
         self._gap_before = math.inf  # at the last balance
-        self._is_fast = self.place.is_gpu and rows.dtype == self.xp.float32
         if start is not None and start.duals.nnz:
             self._load(start)
         self._factorize()
@@ -96,38 +84,28 @@ class OneVsRestAdmm:
     @property
     def scale(self) -> float:
         """What the gap is measured against, by the estimates."""
-        return scale_of(self._gap, self._best_primal, self.zero_objective)
+        return scale_of(self.gap, self._best_primal, self.zero_objective)
 
     @property
-    def _gap(self) -> float:
-        return max(0.0, self._best_primal - self.dual)  # infinite at first
+    def gap(self) -> float:
+        """P - D of the best W and the z at hand; infinite at first."""
+        return max(0.0, self._best_primal - self.dual)
 
     def epoch(self, _rule: StoppingRule) -> EpochRecord:
         """Make one round."""
-        self._n_epochs += 1
-        if self._is_fast and self._gap <= FAST_UNTIL * self.scale:
+        number = self._n_epochs + 1
+        if self._is_fast and self.gap <= FAST_UNTIL * self.scale:
             self._use_exact_products()
-        is_due = self._n_epochs >= FIRST_BALANCE
-        is_due = is_due and (self._n_epochs - FIRST_BALANCE) % BALANCE_EVERY == 0
+        is_due = number >= FIRST_BALANCE and (number - FIRST_BALANCE) % BALANCE_EVERY == 0
         with self.place.current(), self.place.fast_products(self._is_fast):
             self._round(is_due)
         if is_due and self._is_fast:
-            if self._gap > STALLED * self._gap_before:
+            if self.gap > STALLED * self._gap_before:
                 self._use_exact_products()
-            self._gap_before = self._gap
-        data = self.problem.dataset
-        return EpochRecord(
-            epoch=self._n_epochs,
-            seconds=time.perf_counter() - self._began,
-            primal_estimate=self._best_primal,
-            gap_estimate=self._gap,
-            violation=math.sqrt(2 * self._gap),
-            active_share=1.0,
-            loops=0,
-            evaluations=data.n_examples * data.n_classes,
-            n_weights=(data.n_features + 1) * data.n_classes,
-            n_duals=data.n_examples * data.n_classes,
-            zero_objective=self.zero_objective,
+            self._gap_before = self.gap
+        n_duals = self.rows.n * self.rows.k
+        return self.record(
+            self._best_primal, active_share=1.0, loops=0, evaluations=n_duals, n_duals=n_duals
         )
 
     def _use_exact_products(self) -> None:
@@ -138,42 +116,33 @@ class OneVsRestAdmm:
 
     def promising(self, rule: StoppingRule) -> bool:
         """Whether the estimates say that the rule may be met."""
-        if self._is_fast:
-            return False
-        return rule.promising(Found(self._gap, math.sqrt(2 * self._gap)), self.scale)
+        return not self._is_fast and super().promising(rule)
 
-    def certify(self) -> Certificate:
-        """Compute P at the best W and D at z, in float64."""
-        W = to_numpy(self.best_W).copy()
-        of_duals, rounding = self.certificate.weights_of(self._duals)
-        found = self.certificate.at(W, self._duals, of_duals, rounding)
-        self.best_W = self.place.asarray(W)
+    @property
+    def returned(self) -> DeviceArray:
+        """The W with the lowest P."""
+        return self.best_W
+
+    def _chosen(self, _of_duals: NDArray[np.float64]) -> Array:
+        return to_numpy(self.best_W).copy()
+
+    def _take(self, W: DeviceArray, found: Certificate) -> None:
+        self.best_W = W
         self._best_primal, self.dual = found.primal_objective, found.dual_objective
-        return found
 
-    def weights(self) -> Weights:
-        """Return the W with the lowest P, shape (d + 1, k), an ndarray."""
-        return to_numpy(self.best_W).copy(order="F")
-
-    def start(self) -> Start:
-        """Return z and W, from which training can continue."""
-        data = self.problem.dataset
-        if not self.keeps_duals:
-            return Start.at_zero(data.n_examples, data.n_classes, data.dtype)
-        parts = [sp.csr_array(to_numpy(self._duals(part))) for part in self.rows.blocks()]
-        z = sp.csr_array(sp.vstack(parts, format="csr").astype(data.dtype))
-        return Start(z, to_numpy(self.best_W).copy())
+    def _start(self, duals: CsrArray) -> Start:
+        return Start(duals, to_numpy(self.best_W).copy())
 
     def finish(self) -> Weights:
         """Return W."""
-        self.v = None
+        del self.v
         return self.weights()
 
     # Rounds
 
     def _signs(self, part: slice) -> DeviceArray:
         """Return whether each class is that of each row."""
-        return self.rows.own(self.rows.labels[part])
+        return self.rows.own(self.rows.of(self.rows.labels, part))
 
     def _slacks(self, part: slice, S: DeviceArray) -> DeviceArray:
         """Return gamma - sigma (s + b) of some rows."""
@@ -195,14 +164,24 @@ class OneVsRestAdmm:
         """Compute (I + X^T R X)^-1, and X^T R X."""
         xp, rows = self.xp, self.rows
         size = self.problem.dataset.n_features + 1
-        gram = self.place.zeros((size, size), xp.float64)
+        gram = self.place.zeros((size, size), self.place.wide)
         for part in rows.blocks():
             x = rows.features(part, rows.dtype)
             x = xp.concat([x, xp.full_like(x[:, :1], rows.bias)], axis=1)
-            gram += xp.astype((x * self.rho[part][:, None]).T @ x, xp.float64)
-        unit = xp.eye(size, dtype=xp.float64, device=self.place.device)
+            gram += xp.astype((x * self.rho[part][:, None]).T @ x, self.place.wide)
+        unit = xp.eye(size, dtype=self.place.wide, device=self.place.device)
         self._gram = xp.astype(gram, rows.dtype)
-        self._inverse = xp.astype(xp.linalg.inv(gram + unit), rows.dtype)
+        try:
+            inverse = xp.linalg.inv(gram + unit)
+        except (RuntimeError, np.linalg.LinAlgError) as error:  # the unit is lost in rounding
+            if not bool(xp.all(xp.isfinite(gram))):
+                raise FloatingPointError(
+                    "sums of squares of X overflow; scale the features to about one"
+                ) from error
+            values, vectors = xp.linalg.eigh(gram)
+            scale = 1 / (1 + xp.clip(values, 0, None))
+            inverse = (vectors * scale[None, :]) @ vectors.T
+        self._inverse = xp.astype(inverse, rows.dtype)
 
     def _set_sums(self) -> None:
         """Set X^T R S and X^T R v from v."""
@@ -210,7 +189,7 @@ class OneVsRestAdmm:
         self._of_scores = self.place.zeros(shape, self.rows.dtype)
         self._of_v = self.place.zeros(shape, self.rows.dtype)
         for part in self.rows.blocks():
-            v, x = self.v[part, :], self.rows.features(part, self.rows.dtype)
+            v, x = self.v.of(part), self.rows.features(part, self.rows.dtype)
             S, rho = self._scores_of(part, v, self._response(part, v)), self.rho[part][:, None]
             self.rows.add_back(self._of_scores, x, rho * S)
             self.rows.add_back(self._of_v, x, rho * v)
@@ -221,7 +200,7 @@ class OneVsRestAdmm:
         W = self._inverse @ (2 * self._of_scores - self._of_v)
         of_duals = self._of_scores - self._of_v  # W(z) of the z at hand
         sums = self.place.zeros(tuple(W.shape), rows.dtype)
-        primal, linear = 0.5 * _square(xp, W), -0.5 * _square(xp, of_duals)
+        primal, linear = 0.5 * _square(self.place, W), -0.5 * _square(self.place, of_duals)
         found = []
         for part in rows.blocks():
             x = rows.features(part, rows.dtype)
@@ -241,12 +220,16 @@ class OneVsRestAdmm:
     def _relax(self, part: slice, T: DeviceArray) -> tuple[DeviceArray, DeviceArray]:
         """Move the v of some rows, given X W.
 
-        Returned: rho S at the new v; and sums over the rows in float64: of C loss at X W, of
-        z (gamma - sigma b) at the old v, and the four squares that balance rho.
+        Returned: rho S at the new v; and sums over the rows, in the type of sums: of C loss at X W,
+        of z (gamma - sigma b) at the old v, and the four squares that balance rho.
         """
+        v = self.v.of(part)
         if self._kernel is not None:
-            return self._kernel(self, part, T)
-        xp, v, rho = self.xp, self.v[part, :], self.rho[part][:, None]
+            found = self._kernel(self, part, T, v)
+            if not self.v.is_there:
+                self.v.put(part, v)
+            return found
+        xp, rho = self.xp, self.rho[part][:, None]
         z = self._response(part, v)
         S = self._scores_of(part, v, z)
         linear = xp.where(self._signs(part), self.own_gamma * z, self.gamma * z)
@@ -254,12 +237,12 @@ class OneVsRestAdmm:
             base = xp.astype(self.rows.base(part), v.dtype)
             linear = linear + xp.where(z > 0, z * xp.where(self._signs(part), -base, base), 0 * z)
         moved = v + RELAXATION * (T - S)
-        self.v[part, :] = moved
+        self.v.put(part, moved)
         z = self._response(part, moved)
         after = self._scores_of(part, moved, z)
         squares = rho * (T - S) ** 2, rho * T * T, rho * (after - S) ** 2, z * z / rho
         loss = self.caps[part][:, None] * xp.clip(self._slacks(part, T), 0, None)
-        terms = [xp.sum(numbers, dtype=xp.float64) for numbers in (loss, linear, *squares)]
+        terms = [xp.sum(numbers, dtype=self.place.wide) for numbers in (loss, linear, *squares)]
         return rho * after, xp.stack(terms)
 
     def _balance(self, sizes: np.ndarray) -> None:
@@ -268,7 +251,7 @@ class OneVsRestAdmm:
         ratio = (apart / max(size, 1e-30)) / max(moved / max(of_duals, 1e-30), 1e-12)
         self._rho *= min(max(math.sqrt(ratio), 1 / MOST_CHANGE), MOST_CHANGE)
         for part in self.rows.blocks():
-            v, cap = self.v[part, :], self.caps[part]
+            v, cap = self.v.of(part), self.caps[part]
             z = self._response(part, v)
             S = self._scores_of(part, v, z)
             free = (z > AT_BOUND * cap[:, None]) & (z < (1 - AT_BOUND) * cap[:, None])
@@ -277,36 +260,40 @@ class OneVsRestAdmm:
                 has_free, self._rho + 0 * cap, LESS * self._rho + 0 * cap
             )
             change = z / self.rho[part][:, None]
-            self.v[part, :] = S + self.xp.where(self._signs(part), -change, change)
+            self.v.put(part, S + self.xp.where(self._signs(part), -change, change))
         self._factorize()
         self._set_sums()
 
     # z
 
-    def _duals(self, part: slice) -> DeviceArray:
-        z = self._response(part, self.v[part, :])
-        return feasible(self.rows, z, self.rows.costs[part])
+    def duals(self, rows: ArrayRows, part: slice) -> DeviceArray:
+        """Return feasible z of some rows, in float64."""
+        return feasible(rows, self._response(part, self.v.of(part)), rows.costs[part])
 
     def _load(self, start: Start) -> None:
         """Take over z, and W or W(z): v = S + U, with S the scores at W."""
         duals: CsrArray = sp.csr_array(start.duals)
 
-        def given(part: slice) -> DeviceArray:
+        def given(rows: ArrayRows, part: slice) -> DeviceArray:
             z = duals[part].toarray().astype(np.float64)
-            return feasible(self.rows, self.place.asarray(z), self.rows.costs[part])
+            return feasible(rows, rows.place.asarray(z), rows.costs[part])
 
-        if start.weights is not None:
-            self.W = self.place.asarray(np.asarray(start.weights), self.rows.dtype)
-        else:
-            self.W = self.xp.astype(self.certificate.weights_of(given)[0], self.rows.dtype)
+        W = start.weights
+        of_duals = self.certificate.weights_of(given)[0] if W is None else np.asarray(W)
+        self.W = self.place.asarray(of_duals, self.rows.dtype)
+        in_double = self.certificate.parts[0].rows
         for part in self.rows.blocks():
-            x = self.rows.features(part, self.rows.dtype)
-            change = self.xp.astype(given(part), self.rows.dtype) / self.rho[part][:, None]
+            x, z = self.rows.features(part, self.rows.dtype), given(in_double, part)
+            change = self.xp.astype(self._here(z), self.rows.dtype) / self.rho[part][:, None]
             U = self.xp.where(self._signs(part), -change, change)
-            self.v[part, :] = self.rows.products(x, self.W) + U
+            self.v.put(part, self.rows.products(x, self.W) + U)
         self.best_W = self.W
 
+    def _here(self, z: DeviceArray) -> DeviceArray:
+        """Return numbers in float64, of the CPU perhaps, on the device."""
+        return z if self.place.has_double else self.place.asarray(to_numpy(z))
 
-def _square(xp: ModuleType, W: DeviceArray) -> float:
-    """Return ||W||^2, summed in float64."""
-    return float(xp.sum(W * W, dtype=xp.float64))
+
+def _square(place: Place, W: DeviceArray) -> float:
+    """Return ||W||^2."""
+    return float(place.xp.sum(W * W, dtype=place.wide))

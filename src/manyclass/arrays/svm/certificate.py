@@ -11,25 +11,29 @@ are exact to the last digit.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import numpy as np
+from numpy.typing import NDArray
 
+from manyclass.arrays.namespace import to_numpy
 from manyclass.arrays.rows import ArrayRows
 from manyclass.problem.base_scores import EXCLUDED, BaseScores
+from manyclass.problem.problem import Problem
 from manyclass.problem.solution import UNIT, Certificate
 from manyclass.solvers.engines import Found, as_returned, certificate_of
 from manyclass.solvers.weights.storage import antisymmetric
 from manyclass.utils.types import Array, DeviceArray
 
 AT_BOUND = 1 - 1e-6  # z above this share of its bound may not grow
-Duals = Callable[[slice], DeviceArray]  # feasible z of some rows, in float64
+# Feasible z of some rows, in float64, on the place of the rows that are given.
+Duals = Callable[[ArrayRows, slice], DeviceArray]
 
 
 def feasible(rows: ArrayRows, z: DeviceArray, costs: DeviceArray) -> DeviceArray:
-    """Return z of some rows in float64, clipped or scaled to its bounds."""
+    """Return z of some rows in float64, clipped or scaled to its bounds; `rows` have float64."""
     xp, problem = rows.xp, rows.problem
-    z = xp.clip(xp.astype(z, xp.float64), 0, None)
+    z = xp.clip(xp.astype(rows.place.taken(z), xp.float64), 0, None)
     if problem.formulation.takes_maximum:
         return z * (costs / xp.maximum(costs, xp.sum(z, axis=1)))[:, None]
     return z if problem.slack_loss.has_ridge else xp.minimum(z, costs[:, None])
@@ -55,50 +59,90 @@ class SvmCertificate:
 
     Parameters
     ----------
-    rows : ArrayRows
-    norms : array of shape (n,)
-        q_i, in float64.
+    problem : Problem
+        Of all rows.
+    parts : sequence of ArrayRows
+        In the order of the rows.
+    norms : ndarray of shape (n,)
+        q_i.
     zero : float
         P(0).
     """
 
-    def __init__(self, rows: ArrayRows, norms: DeviceArray, zero: float) -> None:
-        self.rows, self.norms, self.zero = rows, norms, zero
+    def __init__(
+        self,
+        problem: Problem,
+        parts: Sequence[ArrayRows],
+        norms: NDArray[np.float64],
+        zero: float,
+    ) -> None:
+        self.problem, self.zero = problem, zero
+        wide, ends = [rows.in_double() for rows in parts], np.cumsum([rows.n for rows in parts])
+        own = np.split(norms, ends[:-1])
+        self.parts = [PartCertificate(*part) for part in zip(wide, own, strict=True)]
+
+    def weights_of(self, duals: Duals) -> tuple[NDArray[np.float64], float]:
+        """Return W(z) in float64, an ndarray, and a bound of its rounding."""
+        found = [part.weights_of(duals) for part in self.parts]
+        total = sum((of_duals for of_duals, _, _ in found[1:]), found[0][0])
+        moved = math.fsum(moved for _, moved, _ in found)
+        n_sums = max(n_sums for _, _, n_sums in found) + len(self.parts)
+        return total, UNIT * n_sums * moved
+
+    def at(
+        self, W: Array, duals: Duals, of_duals: NDArray[np.float64], rounding: float
+    ) -> Certificate:
+        """Return the certificate of W, shape (d + 1, k), an ndarray in the type of training.
+
+        ``of_duals`` is W(z), known to within ``rounding``. Of two classes W may move to (-v, v).
+        """
+        problem = self.problem
+        if problem.dataset.n_classes == 2 and problem.is_antisymmetric:
+            antisymmetric(W)
+        apart = W.astype(np.float64) - of_duals
+        square = float(np.vdot(apart, apart))
+        distance = math.sqrt(square) * (1 + UNIT * (8 + W.size)) + rounding
+        at = as_returned(problem, W)
+        norm = at.norm(problem.dataset.n_classes)
+        found = [one for part in self.parts for one in part.found(W, duals, norm)]
+        return certificate_of(problem, at, found, distance, self.zero)
+
+
+class PartCertificate:
+    """The terms of some rows.
+
+    Parameters
+    ----------
+    rows : ArrayRows
+        Where there is float64.
+    norms : ndarray of shape (n,)
+        q_i.
+    """
+
+    def __init__(self, rows: ArrayRows, norms: NDArray[np.float64]) -> None:
+        self.rows, self.norms = rows, rows.place.asarray(norms)
         base = rows.problem.base
         self._largest = 0.0
         if isinstance(base, BaseScores):
             known = np.abs(base.table[base.table > EXCLUDED])
             self._largest = float(known.max(initial=0.0))
 
-    def weights_of(self, duals: Duals) -> tuple[DeviceArray, float]:
-        """Return W(z) in float64, and a bound of its rounding."""
+    def weights_of(self, duals: Duals) -> tuple[NDArray[np.float64], float, int]:
+        """Return W(z), the sum of the sizes of what is added, and how many numbers are added."""
         rows, xp, data = self.rows, self.rows.xp, self.rows.problem.dataset
         total = rows.place.zeros((data.n_features + 1, data.n_classes), xp.float64)
         moved = []
         for part in rows.blocks():
-            V = coefficients(rows, duals(part), rows.labels[part])
+            V = coefficients(rows, duals(rows, part), rows.of(rows.labels, part))
             rows.add_back(total, rows.features(part, xp.float64), V)
             moved.append(float(xp.sum(xp.sqrt(self.norms[part] * xp.sum(V * V, axis=1)))))
         n_sums = min(rows.n, rows.rows_of_block) + len(moved) + 8
-        return total, UNIT * n_sums * math.fsum(moved)
+        return to_numpy(total), math.fsum(moved), n_sums
 
-    def at(self, W: Array, duals: Duals, of_duals: DeviceArray, rounding: float) -> Certificate:
-        """Return the certificate of W, shape (d + 1, k), an ndarray in the type of training.
-
-        ``of_duals`` is W(z), known to within ``rounding``. Of two classes W may move to (-v, v).
-        """
-        rows, problem = self.rows, self.rows.problem
-        if problem.dataset.n_classes == 2 and problem.is_antisymmetric:
-            antisymmetric(W)
-        wide = rows.place.asarray(W.astype(np.float64))
-        apart = wide - of_duals
-        square = float(rows.xp.sum(apart * apart))
-        distance = math.sqrt(square) * (1 + UNIT * (8 + W.size)) + rounding
-        at = as_returned(problem, W)
-        norm = at.norm(problem.dataset.n_classes)
-        returned = self._returned(W)
-        found = [self._found(part, returned, duals(part), norm) for part in rows.blocks()]
-        return certificate_of(problem, at, found, distance, self.zero)
+    def found(self, W: Array, duals: Duals, norm: float) -> list[Found]:
+        """Return the terms of W and z, of each block."""
+        rows, returned = self.rows, self._returned(W)
+        return [self._found(part, returned, duals(rows, part), norm) for part in rows.blocks()]
 
     def _returned(self, W: Array) -> DeviceArray:
         """Return W with intercepts as users have them: bias * w, rounded to the type of W."""
@@ -110,7 +154,7 @@ class SvmCertificate:
     def _found(self, part: slice, W: DeviceArray, z: DeviceArray, norm: float) -> Found:
         """Return the terms of a block."""
         rows, xp, problem = self.rows, self.rows.xp, self.rows.problem
-        labels, costs = rows.labels[part], rows.costs[part]
+        labels, costs = rows.of(rows.labels, part), rows.costs[part]
         x = rows.features(part, xp.float64)
         xi, error = slacks(rows, rows.scores(x, part, W), labels), self._error(part, norm)
         if problem.formulation.takes_maximum:

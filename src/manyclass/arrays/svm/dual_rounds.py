@@ -14,12 +14,15 @@ are solved at scores that are shifted by what their steps move them. m falls whe
 since rows disturb one another there. An epoch is some loops over the rows with a z strictly between
 its bounds (shrunk loops), then one over all rows. A score costs a device so little that shrunk
 loops visit all classes of their rows.
+
+Where X or z is in host memory, a region is a block of rows: its full loop and its shrunk loops are
+made while it is on the device. Otherwise all rows are one region.
 """
 
 from __future__ import annotations
 
 import math
-import time
+from collections.abc import Iterator
 from dataclasses import replace
 
 import numpy as np
@@ -28,13 +31,13 @@ from numpy.typing import NDArray
 
 from manyclass.arrays.namespace import to_numpy
 from manyclass.arrays.rows import ArrayRows
-from manyclass.arrays.svm.certificate import SvmCertificate, feasible
-from manyclass.arrays.svm.kernel_choice import visits_of
-from manyclass.arrays.svm.rounds import rounds_of
-from manyclass.problem.problem import Problem, check_squared_norms, zero_objective
+from manyclass.arrays.svm.certificate import feasible
+from manyclass.arrays.svm.hinge_solver import HingeSolver
+from manyclass.arrays.svm.regions import Region, rows_with_free_duals
+from manyclass.problem.problem import Problem, zero_objective
 from manyclass.problem.solution import Certificate, EpochRecord, Start, Weights, scale_of
-from manyclass.solvers.stopping import Found, StoppingRule
-from manyclass.utils.types import CsrArray, DeviceArray
+from manyclass.solvers.stopping import StoppingRule
+from manyclass.utils.types import Array, CsrArray, DeviceArray
 
 # Rows of a round: so many at first, at least and at most, as a share of all; more where the mean
 # theta is above HIGH, fewer where it is below LOW (counted on embeddings: mathematics, section 16).
@@ -42,14 +45,11 @@ SHARE, MOST_SHARE, LEAST_ROWS, FEWEST_ROWS, ROUNDS_OF_ALL = 0.01, 0.03, 256, 16,
 HIGH, MORE, LOW, FEWER = 0.9, 1.1, 0.6, 0.7
 ENOUGH = 0.3  # of the full loop's gap: shrunk loops end there
 MOST_LOOPS, MOST_VISITS = 30, 1.5  # of an epoch: shrunk loops, and their visits of each row
-# Steps towards the shift of the scores by intercepts, in a round; the share of bias^2 in the q of a
-# row, beside the shift.
-SHIFTS, OWN_SHARE = 8, 0.3
+OWN_SHARE = 0.3  # of bias^2 in the q of a row, beside the shift
 FAST_UNTIL = 0.05  # relative gap down to which products are in TF32
-AT_BOUND = 1 - 1e-6
 
 
-class DualRounds:
+class DualRounds(HingeSolver):
     """The solver, from z = 0 or from the z of a start.
 
     Parameters
@@ -68,8 +68,6 @@ class DualRounds:
         If the square of a row overflows.
     """
 
-    is_exact = False
-
     def __init__(
         self,
         problem: Problem,
@@ -78,32 +76,19 @@ class DualRounds:
         *,
         keeps_duals: bool = True,
     ) -> None:
-        self._began = time.perf_counter()
-        self.problem, self.rng, self.keeps_duals = problem, rng, keeps_duals
-        self.rows = rows = ArrayRows(problem)
-        self.xp, self.place = rows.xp, rows.place
-        self.norms = rows.squared_norms()
-        host = to_numpy(self.norms)
-        check_squared_norms(host)
-        visited = np.flatnonzero(host > 0)
-        self.visited = self.place.asarray(visited)
-        self.zero_objective = zero_objective(problem)
-        self.certificate = SvmCertificate(rows, self.norms, self.zero_objective)
+        super().__init__(problem, keeps_duals=keeps_duals)
+        self.rng, rows = rng, self.rows
         self.gamma = problem.margins()[0]
-        self.constant = self._constant_loss(np.setdiff1d(np.arange(rows.n), visited))
-        shape = problem.dataset.n_features + 1, rows.k
-        self.W = self.place.zeros(shape, rows.dtype)
-        self.visits = visits_of(rows, self.norms - (1 - OWN_SHARE) * rows.bias**2)
-        self._no_shift = self.place.zeros((rows.k,), rows.dtype)
-        self._tiny = float(np.finfo(problem.dataset.dtype).tiny)
-        self._n = n = len(visited)
+        self.constant = self._constant_loss(np.flatnonzero(self.norms == 0))
+        self.Z = rows.numbers()
+        self._visited_norms = self.norms - (1 - OWN_SHARE) * rows.bias**2
+        self._whole: Region | None = None  # of all rows, where they lie on the device
+        self._n = n = int(np.count_nonzero(self.norms))
         self._least = min(LEAST_ROWS, max(FEWEST_ROWS, n // ROUNDS_OF_ALL))
         self._m = max(self._least, int(SHARE * n))
-        self.rounds = rounds_of(self.round, self.visits, rows)
-        self._n_epochs, self._gap, self.dual = 0, math.inf, self.constant
-        self.n_loops = 0  # shrunk ones of the last epoch
-        self._free: DeviceArray = None  # rows with a free z, after the first full loop
-        self._is_fast = self.place.is_gpu and rows.dtype == self.xp.float32
+        self._gap, self.dual = math.inf, self.constant
+        self.n_loops = self._n_duals = 0  # shrunk loops of the last epoch; z > 0
+        self._free: DeviceArray = None  # rows with a free z, where all rows are one region
         if start is not None and start.duals.nnz:
             self._load(start.duals)
 
@@ -130,167 +115,144 @@ class DualRounds:
     # What the training loop asks
 
     @property
+    def gap(self) -> float:
+        """P - D, as the last epoch's visits found it."""
+        return self._gap
+
+    @property
     def scale(self) -> float:
         """What the gap is measured against, by the estimates of the last epoch."""
         return scale_of(self._gap, self.dual + self._gap, self.zero_objective)
 
     def epoch(self, _rule: StoppingRule) -> EpochRecord:
-        """Shrunk loops, unless it is the first epoch, then a loop over all rows."""
-        is_first = self._free is None or not math.isfinite(self._gap)
+        """Shrunk loops, unless it is the first epoch, then a loop over all rows.
+
+        By regions, the full loop comes first: its gap is that of rows at a W that others moved.
+        """
+        self.n_loops = 0
         with self.place.current(), self.place.fast_products(self._is_fast):
-            visits = 0 if is_first else self._shrunk_loops()
-            self._gap = self._loop(self.visited)
+            found = [self._visit(region) for region in self._regions()]
+        self._gap = math.fsum(gap for gap, _, _ in found)
+        visits, n_free = (sum(count) for count in list(zip(*found, strict=True))[1:])
         self.dual = self._dual()
         if self._is_fast and self._gap <= FAST_UNTIL * self.scale:
             self._use_exact_products()
-        self._free = self._rows_with_free_duals()
-        self._n_epochs += 1
-        data, n_free = self.problem.dataset, self._free.shape[0]
-        return EpochRecord(
-            epoch=self._n_epochs,
-            seconds=time.perf_counter() - self._began,
-            primal_estimate=self.dual + self._gap,
-            gap_estimate=self._gap,
-            violation=math.sqrt(2 * max(0.0, self._gap)),
+        data = self.problem.dataset
+        return self.record(
+            self.dual + self._gap,
             active_share=n_free / max(1, data.n_examples),
             loops=self.n_loops,
             evaluations=(visits + data.n_examples) * data.n_classes,
-            n_weights=(data.n_features + 1) * data.n_classes,
             n_duals=self._n_duals,
-            zero_objective=self.zero_objective,
         )
+
+    def _visit(self, region: Region) -> tuple[float, int, int]:
+        """Visit a region; return its gap, the visits of shrunk loops, and its free rows."""
+        visits, has_gap = 0, math.isfinite(self._gap)
+        if region is self._whole and has_gap and self._free is not None:
+            visits = self._shrunk_loops(region, self._free, self._gap)
+        gap = self._loop(region, region.visited)
+        free = rows_with_free_duals(region.rows, region.visits.Z)
+        if region is self._whole:
+            self._free = free
+        else:
+            visits = self._shrunk_loops(region, free, gap)
+        return gap, visits, free.shape[0]
 
     def _use_exact_products(self) -> None:
         """Leave TF32; W, which has its rounding, becomes W(z)."""
         self._is_fast = False
-        self.rounds = rounds_of(self.round, self.visits, self.rows)
-        of_duals, _ = self.certificate.weights_of(self._feasible)
-        self.W[...] = self.xp.astype(of_duals, self.rows.dtype)
+        self._whole = None
+        of_duals, _ = self.certificate.weights_of(self.duals)
+        self.W[...] = self.place.asarray(of_duals, self.rows.dtype)
 
-    def promising(self, rule: StoppingRule) -> bool:
-        """Whether the last loop's estimates say that the rule may be met."""
-        return rule.promising(Found(self._gap, math.sqrt(2 * max(0.0, self._gap))), self.scale)
+    def _chosen(self, of_duals: NDArray[np.float64]) -> Array:
+        return of_duals.astype(self.problem.dataset.dtype)
 
-    def certify(self) -> Certificate:
-        """Compute W(z) in float64, round it to the type of W, and certify it."""
-        of_duals, rounding = self.certificate.weights_of(self._feasible)
-        W = to_numpy(self.xp.astype(of_duals, self.rows.dtype)).copy()
-        found = self.certificate.at(W, self._feasible, of_duals, rounding)
-        self.W[:, :] = self.place.asarray(W)
+    def _take(self, W: DeviceArray, found: Certificate) -> None:
+        self.W[:, :] = W
         self.dual, self._gap = found.dual_objective, found.gap
-        return found
-
-    def weights(self) -> Weights:
-        """Return W, shape (d + 1, k), an ndarray."""
-        return to_numpy(self.W).copy(order="F")
-
-    def start(self) -> Start:
-        """Return z, from which training can continue."""
-        data = self.problem.dataset
-        if not self.keeps_duals:
-            return Start.at_zero(data.n_examples, data.n_classes, data.dtype)
-        return Start(self._duals())
 
     def finish(self) -> Weights:
         """Return W."""
-        self.visits.Z = None
+        self._whole = None
+        del self.Z
         return self.weights()
 
     # z
 
-    def _feasible(self, part: slice) -> DeviceArray:
-        return feasible(self.rows, self.visits.Z[part, :], self.rows.costs[part])
+    def duals(self, rows: ArrayRows, part: slice) -> DeviceArray:
+        """Return feasible z of some rows, in float64."""
+        return feasible(rows, self.Z.of(part), rows.costs[part])
 
-    def _duals(self) -> CsrArray:
-        parts = [sp.csr_array(to_numpy(self.visits.Z[part, :])) for part in self.rows.blocks()]
+    def _all_duals(self) -> CsrArray:
+        """Return z as it is held: rounded once more, it would be another one than is certified."""
+        parts = [sp.csr_array(to_numpy(self.Z.of(part))) for part in self.rows.blocks()]
         return sp.csr_array(sp.vstack(parts, format="csr"))
 
     def _load(self, duals: CsrArray) -> None:
         """Take over z, and W(z)."""
         for part in self.rows.blocks():
             z = sp.csr_array(duals[part]).toarray().astype(self.problem.dataset.dtype)
-            z[to_numpy(self.norms[part]) == 0] = 0
-            self.visits.Z[part, :] = self.place.asarray(z)
-        of_duals, _ = self.certificate.weights_of(self._feasible)
-        self.W[:, :] = self.xp.astype(of_duals, self.rows.dtype)
-        self._free = self._rows_with_free_duals()
-        self._gap = math.inf
+            z[self.norms[part] == 0] = 0
+            self.Z.put(part, self.place.asarray(z))
+        of_duals, _ = self.certificate.weights_of(self.duals)
+        self.W[:, :] = self.place.asarray(of_duals, self.rows.dtype)
 
     def _dual(self) -> float:
         """Return D, of z and W as they are held."""
-        xp, total, self._n_duals = self.xp, self.constant, 0
+        xp, wide, total, self._n_duals = self.xp, self.place.wide, self.constant, 0
         for part in self.rows.blocks():
-            Z, labels = self.visits.Z[part, :], self.rows.labels[part]
-            total += self.gamma * float(xp.sum(Z, dtype=xp.float64))
+            Z, labels = self.Z.of(part), self.rows.of(self.rows.labels, part)
+            total += self.gamma * float(xp.sum(Z, dtype=wide))
             if self.rows.has_base:
                 base = self.rows.base(part)
                 apart = base - self.rows.pick(base, labels)
-                Z = xp.astype(Z, xp.float64)
+                Z = xp.astype(Z, wide)
                 total += float(xp.sum(xp.where(Z > 0, Z * apart, 0 * Z)))
             self._n_duals += int(xp.sum(xp.astype(Z > 0, xp.int64)))
-        return total - 0.5 * float(xp.sum(self.W * self.W, dtype=xp.float64))
-
-    def _rows_with_free_duals(self) -> DeviceArray:
-        """Return the rows with a z strictly between 0 and its bound."""
-        xp, found = self.xp, []
-        for part in self.rows.blocks():
-            Z = self.visits.Z[part, :]
-            caps = xp.astype(self.rows.costs[part] * AT_BOUND, Z.dtype)
-            found.append(xp.any((Z > 0) & (caps[:, None] > Z), axis=1))
-        return xp.nonzero(xp.concat(found))[0]
+        return total - 0.5 * float(xp.sum(self.W * self.W, dtype=wide))
 
     # Loops
 
-    def _shrunk_loops(self) -> int:
+    def _regions(self) -> Iterator[Region]:
+        """Yield the regions; take over the z of each when it is left."""
+        if self.rows.is_whole:
+            self._whole = self._whole or self._region(slice(0, self.rows.n), self.rows)
+            yield self._whole
+            return
+        for part in self.rows.blocks():
+            region = self._region(part, self.rows.local(part))
+            yield region
+            self.Z.put(part, region.visits.Z)
+
+    def _region(self, part: slice, rows: ArrayRows) -> Region:
+        norms = self.norms[part], self._visited_norms[part]
+        return Region(part, rows, *norms, self.Z.of(part), self.W)
+
+    def _shrunk_loops(self, region: Region, free: DeviceArray, gap: float) -> int:
         """Visit the rows with a free z until little of the gap is left; return how often."""
-        n, visits, self.n_loops = self._free.shape[0], 0, 0
-        while n and self.n_loops < MOST_LOOPS and visits < MOST_VISITS * self._n:
-            left = self._loop(self._free)
-            visits, self.n_loops = visits + n, self.n_loops + 1
-            if left < ENOUGH * self._gap:
+        n, visits, n_loops = free.shape[0], 0, 0
+        while n and n_loops < MOST_LOOPS and visits < MOST_VISITS * region.visited.shape[0]:
+            left = self._loop(region, free)
+            visits, n_loops = visits + n, n_loops + 1
+            if left < ENOUGH * gap:
                 break
+        self.n_loops = max(self.n_loops, n_loops)
         return visits
 
-    def _loop(self, some: DeviceArray) -> float:
+    def _loop(self, region: Region, some: DeviceArray) -> float:
         """Visit some rows in rounds, in random order; return their gap, just before each visit."""
         n_rows, begin = some.shape[0], 0
-        self.rounds.begin(self.place.shuffled(some, self.rng))
+        region.rounds.begin(self.place.shuffled(some, self.rng))
         while begin < n_rows:
             n = min(self._m, n_rows - begin)
-            thetas = self.rounds.run(begin, n, is_whole=n == self._m)
+            is_whole = n == min(self._m, region.rows.n)
+            thetas = region.rounds.run(begin, n, is_whole=is_whole)
             begin += n
             for theta in thetas:
                 self._adapt(theta)
-        return self.rounds.end()
-
-    def round(self, i: DeviceArray) -> tuple[DeviceArray, DeviceArray]:
-        """Visit rows from one W; return the length of their steps that is best, and their gap."""
-        xp, rows = self.xp, self.rows
-        x = rows.features(i, rows.dtype)
-        products = x @ self.W[:-1, :]
-        shift = self._shift(products, i) if rows.bias else self._no_shift
-        V, slope, gap = self.visits.visit(products, self.W, i, shift)
-        change = rows.back(x, V)
-        square = xp.sum(change * change)
-        theta = xp.clip(slope / xp.clip(square, self._tiny, None), 0.0, 1.0)
-        self.W += theta * change
-        self.visits.store(i, V, theta)
-        return theta, gap
-
-    def _shift(self, products: DeviceArray, i: DeviceArray) -> DeviceArray:
-        """Return by how much the steps of rows i move the scores of the classes by intercepts.
-
-        All rows share the constant feature: at scores that did not move, their steps would be too
-        long together. t = bias^2 sum_i v_i(t) is solved by steps t += F(t) / (1 + h), h_c = bias^2
-        sum_i [v_ic != 0] / q_i.
-        """
-        xp, shift, squared = self.xp, self._no_shift, self.rows.bias**2
-        inverse = squared / self.rows.of(self.visits.q, i)
-        for _ in range(SHIFTS):
-            V, _, _ = self.visits.visit(products, self.W, i, shift)
-            slope = inverse @ xp.astype(V != 0, V.dtype)
-            shift = shift + (squared * xp.sum(V, axis=0) - shift) / (1 + slope)
-        return shift
+        return region.rounds.end()
 
     def _adapt(self, theta: float) -> None:
         """Choose the rows of the next rounds."""

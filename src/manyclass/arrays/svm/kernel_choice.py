@@ -8,7 +8,7 @@ from manyclass.arrays.rows import ArrayRows
 from manyclass.arrays.svm.row_visits import ArrayVisits, OneVsRest, RowVisits
 from manyclass.utils.types import DeviceArray
 
-Relaxation = Callable[[OneVsRest, slice, DeviceArray], tuple[DeviceArray, DeviceArray]]
+Relaxation = Callable[[OneVsRest, slice, DeviceArray, DeviceArray], tuple[DeviceArray, DeviceArray]]
 
 
 def relaxation_of(rows: ArrayRows) -> Relaxation | None:
@@ -21,11 +21,11 @@ def relaxation_of(rows: ArrayRows) -> Relaxation | None:
     return None
 
 
-def visits_of(rows: ArrayRows, norms: DeviceArray) -> RowVisits:
+def visits_of(rows: ArrayRows, q: DeviceArray, Z: DeviceArray) -> RowVisits:
     """Return visits by the kernels of ``triton_kernels.py`` where they run."""
     if rows.place.is_torch:
         from manyclass.arrays.svm import triton_kernels
 
         if triton_kernels.serves(rows):
-            return triton_kernels.TritonVisits(rows, norms)
-    return ArrayVisits(rows, norms)
+            return triton_kernels.TritonVisits(rows, q, Z)
+    return ArrayVisits(rows, q, Z)

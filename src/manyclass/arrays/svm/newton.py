@@ -11,8 +11,10 @@ from __future__ import annotations
 
 import time
 
+import numpy as np
+
 from manyclass.arrays.engine import ArrayEngine
-from manyclass.arrays.namespace import to_numpy
+from manyclass.arrays.rows import ArrayRows
 from manyclass.arrays.svm.certificate import SvmCertificate, slacks
 from manyclass.problem.problem import Problem, check_squared_norms
 from manyclass.problem.solution import Certificate, Start
@@ -42,21 +44,21 @@ class NewtonSvm(NewtonLogistic):
     def __init__(self, problem: Problem, start: Start | None, *, tol: float) -> None:
         began = time.perf_counter()
         engine = ArrayEngine(problem, regularize_intercept=True)
-        norms = engine.rows.squared_norms()
-        check_squared_norms(to_numpy(norms))
-        self._certificate = SvmCertificate(engine.rows, norms, engine.zero_objective)
+        parts = engine.rows_of_parts
+        norms = np.concatenate([rows.squared_norms() for rows in parts])
+        check_squared_norms(norms)
+        self._certificate = SvmCertificate(problem, parts, norms, engine.zero_objective)
         super().__init__(engine, start, tol=tol, began=began)
 
     def proof(self) -> Certificate:
         """Compute P at W and D at the z of its slacks."""
         W = self.engine.weights("K")
-        wide = self.engine.place.asarray(W.astype("float64"))
+        wide = W.astype(np.float64)
 
-        def duals(part: slice) -> DeviceArray:
-            rows, xp = self.engine.rows, self.engine.xp
-            x, labels = rows.features(part, xp.float64), rows.labels[part]
-            xi = slacks(rows, rows.scores(x, part, wide), labels)
-            return 2 * rows.costs[part][:, None] * xp.clip(xi, 0, None)
+        def duals(rows: ArrayRows, part: slice) -> DeviceArray:
+            x, labels = rows.features(part, rows.xp.float64), rows.of(rows.labels, part)
+            xi = slacks(rows, rows.scores(x, part, rows.place.asarray(wide)), labels)
+            return 2 * rows.costs[part][:, None] * rows.xp.clip(xi, 0, None)
 
         of_duals, rounding = self._certificate.weights_of(duals)
         return self._certificate.at(W, duals, of_duals, rounding)

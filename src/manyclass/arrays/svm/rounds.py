@@ -38,7 +38,8 @@ class Rounds(Protocol):
 def rounds_of(step: Round, visits: RowVisits, rows: ArrayRows) -> Rounds:
     """Return how rounds are run where the rows lie."""
     n_rows: DeviceArray = getattr(visits, "n_rows", None)
-    if n_rows is not None and str(rows.place.device).startswith("cuda"):
+    # Regions that come and go would be captured again each time.
+    if n_rows is not None and rows.is_whole and str(rows.place.device).startswith("cuda"):
         return CapturedRounds(step, n_rows, rows)
     return EagerRounds(step, n_rows, rows)
 

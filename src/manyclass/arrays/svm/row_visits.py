@@ -57,7 +57,6 @@ class OneVsRest(Protocol):
     """What the relaxation of one-vs-rest has of some rows (admm.py)."""
 
     rows: ArrayRows
-    v: DeviceArray
     rho: DeviceArray
     caps: DeviceArray
     gamma: float
@@ -70,14 +69,15 @@ class ArrayVisits(RowVisits):
     Parameters
     ----------
     rows : ArrayRows
-    norms : array of shape (n,)
-        q_i.
+    q : array of shape (n,)
+        ||x_i||^2, in the type of W.
+    Z : array of shape (n, k)
+        Changed in place.
     """
 
-    def __init__(self, rows: ArrayRows, norms: DeviceArray) -> None:
-        self.rows, self.xp = rows, rows.xp
-        self.Z = rows.place.zeros((rows.n, rows.k), rows.dtype)
-        self._caps, self.q = (self.xp.astype(a, rows.dtype) for a in (rows.costs, norms))
+    def __init__(self, rows: ArrayRows, q: DeviceArray, Z: DeviceArray) -> None:
+        self.rows, self.xp, self.q, self.Z = rows, rows.xp, q, Z
+        self._caps = self.xp.astype(rows.costs, rows.dtype)
 
     def visit(
         self, products: DeviceArray, W: DeviceArray, i: DeviceArray, shift: DeviceArray

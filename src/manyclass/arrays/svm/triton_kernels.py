@@ -124,7 +124,7 @@ if triton is not None:
     @triton.jit
     def _relax(
         T, V, labels, rhos, caps, table, table_rows, sums, numbers, n, k,
-        has_base: tl.constexpr, size: tl.constexpr,
+        has_base: tl.constexpr, has_sets: tl.constexpr, size: tl.constexpr,
     ):  # fmt: skip
         """Move v of a row of one-vs-rest; T becomes rho S."""
         m = tl.program_id(0).to(tl.int64)
@@ -134,7 +134,11 @@ if triton is not None:
         rho, cap = tl.load(rhos + m), tl.load(caps + m)
         t = tl.load(T + m * k + c, mask=inside, other=0.0)
         v = tl.load(V + m * k + c, mask=inside, other=0.0)
-        sign = tl.where(c == tl.load(labels + m), 1.0, -1.0).to(t.dtype)
+        if has_sets:
+            is_own = tl.load(labels + m * k + c, mask=inside, other=0) != 0
+        else:
+            is_own = c == tl.load(labels + m)
+        sign = tl.where(is_own, 1.0, -1.0).to(t.dtype)
         b = 0.0 * t
         if has_base:
             b = tl.load(table + tl.load(table_rows + m) * k + c, mask=inside, other=0.0)
@@ -158,22 +162,26 @@ if triton is not None:
         tl.store(sums + 5 * n + m, tl.sum(z * z, 0) / rho)
 
 
-def relax(solver: OneVsRest, part: slice, T: DeviceArray) -> tuple[DeviceArray, DeviceArray]:
-    """Do what ``OneVsRestAdmm`` does with the scores of some rows, in one kernel."""
+def relax(
+    solver: OneVsRest, part: slice, T: DeviceArray, v: DeviceArray
+) -> tuple[DeviceArray, DeviceArray]:
+    """Do what ``OneVsRestAdmm`` does with the scores of some rows and their v, in one kernel."""
     rows, (m, k) = solver.rows, T.shape
     sums = torch.empty((6, m), dtype=T.dtype, device=T.device)
-    base = rows.base_table()
-    table, table_rows = (T, rows.labels) if base is None else base
+    base, labels = rows.base_table(), rows.labels[part]
+    has_sets = labels.ndim == 2
+    table, table_rows = (T, rows.costs) if base is None else base
     size = triton.next_power_of_2(max(k, 16))
     T = T.contiguous()
     given = [solver.gamma, solver.own_gamma, RELAXATION]
     numbers = torch.tensor(given, dtype=T.dtype, device=T.device)
     _relax[(m,)](
-        T, solver.v[part], rows.labels[part], solver.rho[part], solver.caps[part], table,
-        table_rows[part], sums, numbers, m, k,
-        has_base=base is not None, size=size, num_warps=min(16, max(1, size // 256)),
+        T, v, labels.to(torch.int8) if has_sets else labels, solver.rho[part], solver.caps[part],
+        table, table_rows[part], sums, numbers, m, k,
+        has_base=base is not None, has_sets=has_sets, size=size,
+        num_warps=min(16, max(1, size // 256)),
     )  # fmt: skip
-    return T, sums.sum(1, dtype=torch.float64)
+    return T, sums.sum(1, dtype=rows.place.wide)
 
 
 class TritonVisits(RowVisits):
@@ -185,10 +193,9 @@ class TritonVisits(RowVisits):
         How many of the rows that are given are visited; the others change nothing.
     """
 
-    def __init__(self, rows: ArrayRows, norms: DeviceArray) -> None:
-        self.rows, xp = rows, rows.xp
-        self.Z = rows.place.zeros((rows.n, rows.k), rows.dtype)
-        self._caps, self.q = (xp.astype(a, rows.dtype) for a in (rows.costs, norms))
+    def __init__(self, rows: ArrayRows, q: DeviceArray, Z: DeviceArray) -> None:
+        self.rows, self.q, self.Z = rows, q, Z
+        self._caps = rows.xp.astype(rows.costs, rows.dtype)
         base = rows.base_table()
         self._table, self._table_rows = (self._caps, rows.labels) if base is None else base
         self.n_rows = torch.zeros(1, dtype=torch.int64, device=self.Z.device)

@@ -66,8 +66,9 @@ from manyclass.solvers.weights.storage import (
     squared_norm,
     subtract_means,
 )
-from manyclass.training.epoch_loop import DEFAULT, Options
+from manyclass.training.epoch_loop import Options
 from manyclass.utils.machine import effective_n_jobs
+from manyclass.utils.named_options import DEFAULT_SOLVERS
 from manyclass.utils.types import Array
 
 LOG_LOSS = "log_loss"  # of the problems that Newton's method trains
@@ -299,7 +300,7 @@ def consensus_options(model: MulticlassSVC) -> Options:
     ValueError
         If it is not.
     """
-    if model.solver not in DEFAULT:
+    if model.solver not in DEFAULT_SOLVERS:
         raise ValueError(
             f"solver={model.solver!r} trains in one process; with split='rows' use solver='auto'"
         )

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from manyclass.problem.problem import Problem
 from manyclass.rows.logistic_sums import LogisticRows, as_matrix
 from manyclass.rows.parts import OnePart
-from manyclass.solvers.logistic.engine import PrimalEngine, dot
+from manyclass.solvers.logistic.engine import PrimalEngine
 from manyclass.solvers.logistic.newton import (
     LogisticNewton,
     conjugate_gradients,
@@ -28,6 +28,7 @@ from manyclass.solvers.logistic.newton import (
     preconditioning,
 )
 from manyclass.solvers.logistic.preconditioners import Preconditioner, preconditioner_for
+from manyclass.solvers.logistic.weight_arrays import dot
 from manyclass.utils.types import Array
 
 LESS = 2.0

@@ -225,12 +225,13 @@ EXACT: Mapping[str, Parameter] = {
         ),
     ),
     "device": Parameter(
-        (str, None),
-        "str",
+        (str, list, None),
+        "str, list of str",
         """
-        Where to train: "cuda", "cuda:1" or another device of PyTorch that computes in float64, to
-        which X is copied. None: where X lies, which is the CPU or, for tensors of PyTorch and
-        arrays of CuPy, their device.
+        Where to train: "cuda", "cuda:1" or another device of PyTorch, to which X is copied, whole
+        or, where it does not fit, block by block. Of several devices each trains a part of the
+        rows (logistic regression, squared hinge). None: where X lies, which is the CPU or, for
+        tensors of PyTorch and arrays of CuPy, their device.
         """,
         Scope.RUN,
     ),

@@ -18,7 +18,8 @@ from manyclass.estimators.parameters.documented import documented
 from manyclass.estimators.probabilities import ProbabilitiesMixin
 from manyclass.estimators.stochastic.fit import StochasticModel
 from manyclass.estimators.stochastic.run import checked_dtype, checked_width, shape_of, two_at_least
-from manyclass.estimators.validation import hold_out, one_of, training_data, validated
+from manyclass.estimators.stochastic.samples import hold_out
+from manyclass.estimators.validation import one_of, training_data, validated
 from manyclass.solvers.sgd import STOCHASTIC_LOSSES, StochasticRecord
 from manyclass.solvers.weights.storage import Shape
 from manyclass.utils.scikit_learn import fit_context, suggests_parameters

@@ -32,11 +32,11 @@ from manyclass.estimators.stochastic.run import (
     shape_of,
     two_at_least,
 )
+from manyclass.estimators.stochastic.samples import stream_data
 from manyclass.estimators.validation import (
     INPUT_ATTRIBUTES,
     exact_labels,
     rows_with_weight,
-    stream_data,
     validated,
 )
 from manyclass.prediction.scoring import Coefficients, best_classes, join_weights

@@ -13,7 +13,8 @@ import numpy as np
 from numpy.typing import ArrayLike, DTypeLike
 from sklearn.base import BaseEstimator
 
-from manyclass.estimators.validation import stream_data, validated
+from manyclass.estimators.stochastic.samples import stream_data
+from manyclass.estimators.validation import validated
 from manyclass.prediction.scoring import Coefficients, split_weights
 from manyclass.problem.dataset import MAX_INDEX, Dataset
 from manyclass.problem.solution import Weights

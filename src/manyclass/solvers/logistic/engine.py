@@ -17,7 +17,6 @@ from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
 import numpy as np
-import scipy.linalg
 import scipy.special
 from numpy.typing import NDArray
 
@@ -25,12 +24,13 @@ from manyclass import _core
 from manyclass.problem.dataset import SHARE_OF_MEMORY, exceeds_memory
 from manyclass.problem.problem import Problem
 from manyclass.problem.solution import Start
-from manyclass.rows.logistic_sums import LogisticRows, as_matrix
+from manyclass.rows.logistic_sums import LogisticRows
 from manyclass.rows.parts import OnePart, Parts
 from manyclass.rows.questions import SmoothLossSums
-from manyclass.solvers.weights.storage import BLOCK_BYTES, allocate_weights, in_batches
+from manyclass.solvers.logistic.weight_arrays import WeightArrays
+from manyclass.solvers.weights.storage import BLOCK_BYTES, allocate_weights
 from manyclass.utils.machine import available_memory
-from manyclass.utils.types import Array, DType
+from manyclass.utils.types import Array
 
 NO_LOG = -1000  # v behind the classes, as the kernels have it
 DOUBLE = np.dtype(np.float64)
@@ -60,7 +60,7 @@ class GapTerms(NamedTuple):
     moved_by_bias: float
 
 
-class PrimalEngine:
+class PrimalEngine(WeightArrays):
     """W = 0 at first, and what Newton's method and certificates ask of the rows.
 
     Parameters
@@ -151,62 +151,6 @@ class PrimalEngine:
         if self.problem.base is None:
             return self.total_cost * float(np.log(self.problem.dataset.n_classes))
         return self.gradient(self.new_weights())[0]
-
-    # Layout
-
-    def is_class_major(self) -> bool:
-        """Whether W has a row for each class, not for each feature."""
-        return in_batches(self.problem, (self.n_values, self.n_examples))
-
-    def new_weights(self, dtype: DType | None = None) -> Array:
-        """Return zeros laid out like W."""
-        return new_weights(self.problem, dtype or self.problem.dataset.dtype, self.class_major)
-
-    def matrix(self, W: Array) -> Array:
-        """Return a view of some W, shape (d + 1, k)."""
-        return as_matrix(W, self.problem, class_major=self.class_major)
-
-    def features(self, W: Array) -> Array:
-        """Return the part of some W that belongs to the given features: a view."""
-        d, k = self.problem.dataset.n_features, self.problem.dataset.n_classes
-        return W[:k, :d] if self.class_major else W[:d, :k]
-
-    def bias(self, W: Array) -> Array:
-        """Return the appended feature's weights, shape (k,): a view."""
-        d, k = self.problem.dataset.n_features, self.problem.dataset.n_classes
-        return W[:k, d] if self.class_major else W[d, :k]
-
-    # Arithmetic, which is that of other arrays where W lies on a device
-
-    @property
-    def eps(self) -> float:
-        """The relative spacing of the numbers of W."""
-        return float(np.finfo(self.problem.dataset.dtype).eps)
-
-    def zeros(self, shape: tuple[int, ...]) -> Array:
-        """Return zeros in float64, for sums of curvature."""
-        return np.zeros(shape)
-
-    def eigh(self, matrix: Array) -> tuple[Array, Array]:
-        """Return the eigenvalues, at least 0, and eigenvectors of a matrix that ``zeros`` made."""
-        values, vectors = scipy.linalg.eigh(matrix)
-        return np.maximum(values, 0), vectors
-
-    def narrowed(self, numbers: Array) -> Array:
-        """Return numbers in the type of W."""
-        return numbers.astype(self.problem.dataset.dtype)
-
-    def host(self, numbers: Array) -> Array:
-        """Return numbers like those of W as an ndarray."""
-        return numbers
-
-    def placed(self, numbers: Array) -> Array:
-        """Return an ndarray as numbers on the device of W."""
-        return numbers
-
-    def inner(self, a: Array, b: Array) -> float:
-        """Return the inner product of two arrays like W."""
-        return dot(a, b)
 
     def dot(self, a: Array, b: Array) -> float:
         """Return the inner product of two arrays like W, the same in all processes."""
@@ -382,17 +326,6 @@ class LogisticEngine(PrimalEngine):
         """Sum up the losses at a W in float64, and the terms of the gap at u = exp(v)."""
         at = wide, self.largest(wide), self.log_u, shift.leaves, shift.enters
         return self.trainer.inspect(*at, None, NONE, self.class_major)
-
-
-def dot(a: Array, b: Array) -> float:
-    """Return the scalar product."""
-    return float(np.vdot(a, b))
-
-
-def new_weights(problem: Problem, dtype: DType, class_major: bool) -> Array:
-    """Return zeros like W."""
-    shape = problem.dataset.n_features + 1, problem.dataset.n_classes
-    return allocate_weights(*(shape[::-1] if class_major else shape), dtype)[1]
 
 
 def new_log_u(problem: Problem) -> Array:

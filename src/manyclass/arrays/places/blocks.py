@@ -1,0 +1,247 @@
+"""Blocks of the rows of X on a device: of rows that lie there, and of rows that are streamed to it.
+
+Streamed rows are copied a block ahead: a thread copies block i + 1 while block i is computed. On an
+NVIDIA GPU it goes through two page-locked buffers, on a stream of its own.
+"""
+
+from __future__ import annotations
+
+import sys
+from concurrent.futures import Future, ThreadPoolExecutor
+from typing import Protocol
+
+import numpy as np
+
+from manyclass.arrays.namespace import Place, spans, to_numpy
+from manyclass.arrays.places.host_rows import HostRows
+from manyclass.utils.types import Array, DeviceArray
+
+N_BUFFERS = 2
+
+
+class Blocks(Protocol):
+    """X, of which the device holds some rows."""
+
+    def block(self, part: slice) -> DeviceArray:
+        """Return some rows, one after the other; they are quickest in their order."""
+
+    def take(self, numbers: DeviceArray) -> DeviceArray:
+        """Return some rows by their numbers."""
+
+
+class RowsThere(Blocks):
+    """Rows that lie on the device.
+
+    Parameters
+    ----------
+    X : array of shape (n, d)
+    place : Place
+    """
+
+    def __init__(self, X: DeviceArray, place: Place) -> None:
+        self.X, self.place = X, place
+
+    def block(self, part: slice) -> DeviceArray:
+        """Return some rows: a view."""
+        return self.X[part, :]
+
+    def take(self, numbers: DeviceArray) -> DeviceArray:
+        """Return some rows by their numbers."""
+        return self.place.xp.take(self.X, numbers, axis=0)
+
+
+class RowsElsewhere(Blocks):
+    """Rows of other blocks, copied to a place in the memory of the CPU.
+
+    Parameters
+    ----------
+    rows : Blocks
+    place : Place
+    """
+
+    def __init__(self, rows: Blocks, place: Place) -> None:
+        self.rows, self.place = rows, place
+
+    def block(self, part: slice) -> DeviceArray:
+        """Return some rows."""
+        return self.place.taken(self.rows.block(part))
+
+    def take(self, numbers: DeviceArray) -> DeviceArray:
+        """Return some rows by their numbers."""
+        return self.place.taken(self.rows.take(numbers))
+
+
+class StreamedRows(Blocks):
+    """Rows in host memory that are copied to the device when they are asked for.
+
+    Parameters
+    ----------
+    rows : HostRows
+    rows_of_block : int
+    """
+
+    def __init__(self, rows: HostRows, rows_of_block: int) -> None:
+        self.rows, self._copier = rows, copier_of(rows, rows_of_block)
+        self._thread = ThreadPoolExecutor(1)
+        self._ahead: tuple[slice, Future[Sent]] | None = None
+
+    def block(self, part: slice) -> DeviceArray:
+        """Return some rows; begin to copy those behind them, or at the end the first ones."""
+        ahead, self._ahead = self._ahead, None
+        is_there = ahead is not None and ahead[0] == part
+        sent = ahead[1] if ahead is not None and is_there else self._send(part)
+        x = self._copier.received(sent.result())
+        n, size = len(self.rows), part.stop - part.start
+        begin = part.stop if part.stop < n else 0
+        following = slice(begin, min(n, begin + max(size, self._copier.size)))
+        self._ahead = following, self._send(following)
+        return x
+
+    def take(self, numbers: DeviceArray) -> DeviceArray:
+        """Return some rows by their numbers."""
+        return self.rows.place.asarray(self.rows.read(to_numpy(numbers)))
+
+    def _send(self, part: slice) -> Future[Sent]:
+        return self._thread.submit(self._copier.send, part)
+
+
+class Sent:
+    """A block on its way to the device.
+
+    Parameters
+    ----------
+    x : array
+    event : object or None
+        Recorded when it is there.
+    """
+
+    def __init__(self, x: DeviceArray, event: DeviceArray = None) -> None:
+        self.x, self.event = x, event
+
+
+class Copier:
+    """Copies blocks of rows.
+
+    Parameters
+    ----------
+    rows : HostRows
+    size : int
+        Rows of a block, at most.
+    """
+
+    def __init__(self, rows: HostRows, size: int) -> None:
+        self.rows, self.size = rows, min(size, len(rows))
+
+    def send(self, part: slice) -> Sent:
+        """Copy a block."""
+        return Sent(self.rows.place.asarray(self.rows.read(part)))
+
+    def received(self, sent: Sent) -> DeviceArray:
+        """Return a block that was sent."""
+        return sent.x
+
+
+class PinnedCopier(Copier):
+    """Copies blocks through page-locked buffers, on a stream of its own; parameters as above."""
+
+    def __init__(self, rows: HostRows, size: int) -> None:
+        super().__init__(rows, size)
+        self._torch, self._device = sys.modules["torch"], rows.place.device
+        shape = self.size, rows.shape[1]
+        dtype = getattr(self._torch, rows.dtype.name)
+        self._buffers = [
+            self._torch.empty(shape, dtype=dtype, pin_memory=True) for _ in range(N_BUFFERS)
+        ]
+        self._events: list[DeviceArray] = [None] * N_BUFFERS
+        self._stream = self._torch.cuda.Stream(self._device)
+        self._turn = 0
+
+    def send(self, part: slice) -> Sent:
+        """Copy a block to the next buffer, and begin to copy that to the device."""
+        turn, self._turn = self._turn, (self._turn + 1) % N_BUFFERS
+        if self._events[turn] is not None:
+            self._events[turn].synchronize()
+        buffer = self._buffers[turn][: part.stop - part.start]
+        self.rows.read(part, buffer.numpy())
+        cuda = self._torch.cuda
+        with cuda.device(self._device), cuda.stream(self._stream):
+            x = buffer.to(self._device, non_blocking=True)
+            event = cuda.Event()
+            event.record(self._stream)
+        self._events[turn] = event
+        return Sent(x, event)
+
+    def received(self, sent: Sent) -> DeviceArray:
+        """Return a block; what is computed of it waits until it is there."""
+        current = self._torch.cuda.current_stream(self._device)
+        current.wait_event(sent.event)
+        sent.x.record_stream(current)
+        return sent.x
+
+
+def copier_of(rows: HostRows, size: int) -> Copier:
+    """Return what copies blocks to the device of rows."""
+    return (PinnedCopier if rows.place.is_gpu else Copier)(rows, size)
+
+
+def moved_whole(rows: HostRows, rows_of_block: int) -> DeviceArray:
+    """Return a copy of all rows on their device, made block by block."""
+    place, copier = rows.place, copier_of(rows, rows_of_block)
+    X = place.zeros(rows.shape, getattr(place.xp, rows.dtype.name))
+    for part in spans(len(rows), copier.size):
+        X[part, :] = copier.received(copier.send(part))
+    return X
+
+
+class RowNumbers(Protocol):
+    """A number for each row and class, zeros at first."""
+
+    is_there: bool
+
+    def of(self, part: slice) -> DeviceArray:
+        """Return those of some rows, on the device."""
+
+    def put(self, part: slice, block: DeviceArray) -> None:
+        """Take over those of some rows, which ``of`` has given and which may have been changed."""
+
+
+class NumbersThere(RowNumbers):
+    """Numbers on the device.
+
+    Parameters
+    ----------
+    place : Place
+    shape : tuple of int
+    dtype
+    """
+
+    is_there = True
+
+    def __init__(self, place: Place, shape: tuple[int, int], dtype: object) -> None:
+        self.array = place.zeros(shape, dtype)
+
+    def of(self, part: slice) -> DeviceArray:
+        """Return those of some rows: a view."""
+        return self.array[part, :]
+
+    def put(self, part: slice, block: DeviceArray) -> None:
+        """Take over those of some rows."""
+        self.array[part, :] = block
+
+
+class NumbersOnHost(RowNumbers):
+    """Numbers in host memory; parameters as of ``NumbersThere``, the type as NumPy has it."""
+
+    is_there = False
+
+    def __init__(self, place: Place, shape: tuple[int, int], dtype: np.dtype[np.floating]) -> None:
+        self.place = place
+        self.array: Array = np.zeros(shape, dtype)
+
+    def of(self, part: slice) -> DeviceArray:
+        """Return those of some rows: a copy."""
+        return self.place.asarray(self.array[part].copy())
+
+    def put(self, part: slice, block: DeviceArray) -> None:
+        """Take over those of some rows."""
+        self.array[part] = to_numpy(block)

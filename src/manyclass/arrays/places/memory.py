@@ -1,0 +1,157 @@
+"""Plans of training: bytes on a device and in host memory, and the rows of a block."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from manyclass.arrays.namespace import NUMBERS_AT_A_TIME, Place
+from manyclass.problem.base_scores import BaseScores
+from manyclass.problem.problem import Problem
+
+LEAST_ROWS = 256  # of a block
+COPIES_OF_W = 8
+BLOCKS = 6  # numbers in float64 of the rows of a block that certificates hold at once
+BLOCKS_OF_X = 3  # on the device while rows are streamed
+MOST_FACTORIZED = 4096  # features whose curvature is factorized
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """Where X and the numbers of rows and classes lie.
+
+    Attributes
+    ----------
+    device : str
+    free : int or None
+        Bytes that are free there, where that is known.
+    rows, numbers : int
+        Bytes of X, 0 if the user has it there, and of n x k numbers.
+    fixed : int
+        Bytes of W, its copies and what is factorized.
+    per_row : int
+        Bytes of a row of a block.
+    rows_of_block : int
+    streams, numbers_on_host : bool
+        Whether X, and the numbers, are in host memory.
+    """
+
+    device: str
+    free: int | None
+    rows: int
+    numbers: int
+    fixed: int
+    per_row: int
+    rows_of_block: int
+    streams: bool = False
+    numbers_on_host: bool = False
+
+    @property
+    def needed(self) -> int:
+        """Bytes on the device, beside an X of the user."""
+        held = self.rows * (not self.streams) + self.numbers * (not self.numbers_on_host)
+        return self.fixed + held + self.per_row * self.rows_of_block
+
+    def __str__(self) -> str:
+        lines = []
+        if self.rows:
+            where = "in host memory, streamed block by block" if self.streams else "copied once"
+            lines.append(f"X {self.rows:,} bytes, {where}")
+        if self.numbers:
+            where = "in host memory, by blocks" if self.numbers_on_host else "there"
+            lines.append(f"a number for each row and class {self.numbers:,} bytes, {where}")
+        lines.append(f"weights {self.fixed:,} bytes")
+        block = self.per_row * self.rows_of_block
+        lines.append(f"blocks of {self.rows_of_block:,} rows {block:,} bytes")
+        free = "" if self.free is None else f"; {self.free:,} bytes are free"
+        return f"device {self.device}: {'; '.join(lines)}{free}"
+
+
+def plan_of(
+    problem: Problem, place: Place, *, n_rows: int, bytes_of_rows: int, per_row_of_x: int
+) -> Plan:
+    """Return the first plan that fits: all there, else X streamed, else the numbers, else both.
+
+    Parameters
+    ----------
+    problem : Problem
+    place : Place
+    n_rows : int
+    bytes_of_rows : int
+        Of X in host memory; 0 if it lies on the device.
+    per_row_of_x : int
+        Bytes of a row of X.
+
+    Raises
+    ------
+    MemoryError
+        Saying how many bytes are needed, and how many are free.
+    """
+    data, free = problem.dataset, place.free_memory()
+    d, k = data.n_features, data.n_classes
+    is_admm = problem.loss == "hinge" and problem.formulation.is_separable
+    square = (d + 1 if is_admm else min(d + 1, MOST_FACTORIZED)) ** 2 + min(k, MOST_FACTORIZED) ** 2
+    fixed = data.dtype.itemsize * COPIES_OF_W * (d + 1) * k + 3 * 8 * square
+    if isinstance(problem.base, BaseScores):
+        fixed += 2 * problem.base.table.nbytes
+    needs = Needs(
+        device=str(place.device),
+        free=free,
+        rows=bytes_of_rows,
+        numbers=n_rows * k * bytes_of_number(problem),
+        fixed=fixed,
+        block=8 * BLOCKS * max(k, d),
+        block_of_x=BLOCKS_OF_X * per_row_of_x,
+    )
+    most = min(n_rows, max(LEAST_ROWS, NUMBERS_AT_A_TIME // max(k, d)))
+    plans = list(needs.plans(most))
+    for plan in plans:
+        if free is None or plan.needed <= free:
+            return plan
+    least = min(plan.needed for plan in plans)
+    raise MemoryError(
+        f"training needs {least:,} bytes on the device {needs.device}, and {needs.free:,} are "
+        f"free: W of {d + 1:,} x {k:,} numbers and its copies take {needs.fixed:,}; use fewer "
+        "features or classes, or train on the CPU"
+    )
+
+
+def bytes_of_number(problem: Problem) -> int:
+    """Return the bytes of what is held for each row and class."""
+    sets = 1 if getattr(problem.dataset, "indicator", None) is not None else 0
+    return sets + (problem.dataset.dtype.itemsize if problem.loss == "hinge" else 0)
+
+
+@dataclass(frozen=True, slots=True)
+class Needs:
+    """Bytes, as of ``Plan``; `block` and `block_of_x` are of a row."""
+
+    device: str
+    free: int | None
+    rows: int
+    numbers: int
+    fixed: int
+    block: int
+    block_of_x: int
+
+    def plans(self, most: int) -> Iterator[Plan]:
+        """Yield plans, the best first: blocks are halved before more is left in host memory."""
+        for streams, on_host in ((False, False), (True, False), (False, True), (True, True)):
+            if (streams and not self.rows) or (on_host and not self.numbers):
+                continue
+            size = most
+            while True:
+                yield Plan(
+                    self.device,
+                    self.free,
+                    self.rows,
+                    self.numbers,
+                    self.fixed,
+                    self.block + self.block_of_x * streams,
+                    size,
+                    streams,
+                    on_host,
+                )
+                if size <= LEAST_ROWS:
+                    break
+                size = max(LEAST_ROWS, size // 2)

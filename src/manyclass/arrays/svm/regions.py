@@ -1,0 +1,93 @@
+"""Rows whose X and z are on the device, and rounds of visits over them (dual_rounds.py)."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from manyclass.arrays.rows import ArrayRows
+from manyclass.arrays.svm.kernel_choice import visits_of
+from manyclass.arrays.svm.rounds import rounds_of
+from manyclass.utils.types import DeviceArray
+
+SHIFTS = 8  # steps of a round towards the shift of the scores by intercepts
+AT_BOUND = 1 - 1e-6
+
+
+class Region:
+    """Rows, with the visits and rounds of a problem.
+
+    Parameters
+    ----------
+    part : slice
+        Which of all rows they are.
+    rows : ArrayRows
+        These rows alone.
+    norms, visited_norms : ndarray of shape (m,)
+        q_i, and the q_i with which they are visited.
+    Z : array of shape (m, k)
+        Changed in place.
+    W : array of shape (d + 1, k)
+        Changed in place.
+
+    Attributes
+    ----------
+    visited : array
+        The numbers of the rows that have features, from 0 to m - 1.
+    """
+
+    def __init__(
+        self,
+        part: slice,
+        rows: ArrayRows,
+        norms: NDArray[np.float64],
+        visited_norms: NDArray[np.float64],
+        Z: DeviceArray,
+        W: DeviceArray,
+    ) -> None:
+        self.part, self.rows, self.W = part, rows, W
+        self.xp, self.place = rows.xp, rows.place
+        self.visited = self.place.asarray(np.flatnonzero(norms > 0))
+        self.visits = visits_of(rows, self.place.asarray(visited_norms, rows.dtype), Z)
+        self._no_shift = self.place.zeros((rows.k,), rows.dtype)
+        self._tiny = float(np.finfo(rows.problem.dataset.dtype).tiny)
+        self.rounds = rounds_of(self.round, self.visits, rows)
+
+    def round(self, i: DeviceArray) -> tuple[DeviceArray, DeviceArray]:
+        """Visit rows from one W; return the length of their steps that is best, and their gap."""
+        xp, rows = self.xp, self.rows
+        x = rows.features(i, rows.dtype)
+        products = x @ self.W[:-1, :]
+        shift = self._shift(products, i) if rows.bias else self._no_shift
+        V, slope, gap = self.visits.visit(products, self.W, i, shift)
+        change = rows.back(x, V)
+        square = xp.sum(change * change)
+        theta = xp.clip(slope / xp.clip(square, self._tiny, None), 0.0, 1.0)
+        self.W += theta * change
+        self.visits.store(i, V, theta)
+        return theta, gap
+
+    def _shift(self, products: DeviceArray, i: DeviceArray) -> DeviceArray:
+        """Return by how much the steps of rows i move the scores of the classes by intercepts.
+
+        All rows share the constant feature: at scores that did not move, their steps would be too
+        long together. t = bias^2 sum_i v_i(t) is solved by steps t += F(t) / (1 + h), h_c = bias^2
+        sum_i [v_ic != 0] / q_i.
+        """
+        xp, shift, squared = self.xp, self._no_shift, self.rows.bias**2
+        inverse = squared / self.rows.of(self.visits.q, i)
+        for _ in range(SHIFTS):
+            V, _, _ = self.visits.visit(products, self.W, i, shift)
+            slope = inverse @ xp.astype(V != 0, V.dtype)
+            shift = shift + (squared * xp.sum(V, axis=0) - shift) / (1 + slope)
+        return shift
+
+
+def rows_with_free_duals(rows: ArrayRows, Z: DeviceArray) -> DeviceArray:
+    """Return the numbers of the rows with a z strictly between 0 and its bound."""
+    xp, found = rows.xp, []
+    for part in rows.blocks():
+        z = Z[part, :]
+        caps = xp.astype(rows.costs[part] * AT_BOUND, z.dtype)
+        found.append(xp.any((z > 0) & (caps[:, None] > z), axis=1))
+    return xp.nonzero(xp.concat(found))[0]
