@@ -297,7 +297,7 @@ def test_skops_is_needed(path, monkeypatch):
     save_model(path, pipeline)
     monkeypatch.setitem(sys.modules, "skops.io", None)
     for use in (lambda: save_model(path, pipeline), lambda: load_model(path)):
-        with pytest.raises(ImportError, match=r"pip install 'manyclass\[skops\]'"):
+        with pytest.raises(ImportError, match="pip install skops"):
             use()
 
 
