@@ -1,7 +1,5 @@
 """Models in ONNX predict under onnxruntime what they predict here."""
 
-from __future__ import annotations
-
 import importlib
 import sys
 

@@ -1,7 +1,5 @@
 """The experiments of Chen et al. 2011: what is trained, and what is read from the curves."""
 
-from __future__ import annotations
-
 import json
 
 import numpy as np

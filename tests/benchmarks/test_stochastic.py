@@ -11,14 +11,7 @@ from benchmarks.stochastic import costs as stochastic_costs
 from benchmarks.stochastic import run as stochastic
 from benchmarks.stochastic import tables as stochastic_tables
 from benchmarks.stochastic.curves import Lengths, best_alphas, curves, final, first_epoch
-from benchmarks.stochastic.seconds import (
-    Limits,
-    Run,
-    Timed,
-    levels_of,
-    race,
-    read_curves,
-)
+from benchmarks.stochastic.seconds import Limits, Run, Timed, levels_of, race, read_curves
 from benchmarks.stochastic.solvers import (
     SOLVERS_OF_EPOCHS,
     Rows,

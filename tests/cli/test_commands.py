@@ -1,7 +1,5 @@
 """The command line: training and prediction, what they do and print."""
 
-from __future__ import annotations
-
 import json
 import os
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The demo, at a tiny size: it runs, it is tidy, and what it says is true."""
 
-from __future__ import annotations
-
 import itertools
 import re
 

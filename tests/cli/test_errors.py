@@ -1,7 +1,5 @@
 """The command line: errors are one line and lose nothing."""
 
-from __future__ import annotations
-
 import errno
 import os
 from pathlib import Path
@@ -110,10 +108,7 @@ def test_one_line_for_what_cannot_be(run, tiny, arguments, message):
         ("1 1:1\n2 1:x\n", "data:2: a feature's value is not a number (found '1:x')"),
         ("1 1:1\n2 2:1 1:1\n", "data:2: "),
         ("1 1:1\n2 1:nan\n", "data:2: "),
-        (
-            "1 1:1\nnan 1:1\n",
-            "data:2: the label is 'nan', which is no class; ",
-        ),
+        ("1 1:1\nnan 1:1\n", "data:2: the label is 'nan', which is no class; "),
         ("", "data:1: no examples"),
         ("1 1:1\n1 2:1\n", "data: every row has the label 1; training needs at least two classes"),
         ("a 1:1\n", "data: every row has the label a;"),

@@ -1,7 +1,5 @@
 """The command line: evaluation, how labels are compared, info and help."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """The command line: models for LIBLINEAR and ONNX, and from LIBLINEAR."""
 
-from __future__ import annotations
-
 import sys
 from pathlib import Path
 

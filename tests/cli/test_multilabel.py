@@ -1,7 +1,5 @@
 """Sets of labels on the command line."""
 
-from __future__ import annotations
-
 import json
 
 import numpy as np

@@ -1,7 +1,5 @@
 """``manyclass report``, and ``evaluate --report``."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

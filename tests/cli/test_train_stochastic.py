@@ -1,7 +1,5 @@
 """The command line: stochastic training, also of files in blocks, and probabilities."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 
@@ -11,7 +9,7 @@ import pytest
 from manyclass import StochasticClassifier, load_model, load_svmlight
 from manyclass.cli.input import blocks
 from manyclass.io.svmlight_stream import SvmlightBlocks
-from tests.helpers.command_line import Cli, names
+from tests.helpers.command_line import names
 
 
 @pytest.fixture(name="here", autouse=True)
@@ -21,7 +19,7 @@ def here_fixture(tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize("loss", ["hinge", "log_loss", "perceptron"])
-def test_train_evaluate_info(run: Cli, corpus, loss):
+def test_train_evaluate_info(run, corpus, loss):
     train = ["train", corpus / "train.txt", "m", "--solver", "stochastic", "--loss", loss]
     lines = run.works(*train, "--average", "--max-iter", "1000", "--jobs", "2")
     assert lines[0].startswith("read ")

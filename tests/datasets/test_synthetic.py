@@ -1,7 +1,5 @@
 """The made-up text corpus: its promises, and that it resembles text."""
 
-from __future__ import annotations
-
 import tracemalloc
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Corpora of any arguments, in blocks, and in the shapes of real ones."""
 
-from __future__ import annotations
-
 import tracemalloc
 
 import numpy as np

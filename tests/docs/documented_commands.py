@@ -1,10 +1,7 @@
 """The commands that the pages name, and the table of their quick forms."""
 
-from __future__ import annotations
-
 import re
 import shlex
-from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -81,7 +78,7 @@ COMMANDS = {
 STAND_FOR = {"NAME": "news20"}
 
 
-def pages() -> list[Path]:
+def pages():
     """Return the pages that are written by hand."""
     folders = [ROOT / name for name in ("docs", "benchmarks", "experiments", "examples")]
     found = [ROOT / "README.md", ROOT / "CONTRIBUTING.md"]
@@ -89,7 +86,7 @@ def pages() -> list[Path]:
     return [page for page in found if not GENERATED & set(page.relative_to(ROOT).parts)]
 
 
-def modules_of(text: str) -> Iterator[tuple[str, str]]:
+def modules_of(text):
     """Yield the modules that a page runs with ``python -m``, with their arguments."""
     text = re.sub(r"\\\n\s*", "", text)
     for match in MODULE.finditer(text):
@@ -99,19 +96,19 @@ def modules_of(text: str) -> Iterator[tuple[str, str]]:
             yield f"{match[1]}.{name}", ""
 
 
-def documented() -> list[tuple[str, str]]:
+def documented():
     """Return all of them, the ones of other packages left out."""
     found = {command for page in pages() for command in modules_of(page.read_text())}
     return sorted(command for command in found if command[0].split(".")[0] in OWN)
 
 
-def arguments_of(module: str, given: str) -> list[str]:
+def arguments_of(module, given):
     """Return the arguments of the quick form of a documented command."""
     words = shlex.split(f"{given} {COMMANDS[module].added}")
     return [STAND_FOR.get(word, word) for word in words]
 
 
-def program_lines() -> Iterator[tuple[Path, list[str]]]:
+def program_lines():
     """Yield the commands of the program within sentences, as words, with their page."""
     for page in pages():
         for match in PROGRAM.finditer(page.read_text()):

@@ -1,7 +1,5 @@
 """CITATION.cff is of this version."""
 
-from __future__ import annotations
-
 import re
 import tomllib
 from pathlib import Path

@@ -5,8 +5,6 @@ behind ``<!-- not run: why -->`` is left out, and one behind ``<!-- needs: modul
 module is not installed. A block of output behind Python code is compared with what that prints.
 """
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

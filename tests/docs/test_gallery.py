@@ -1,7 +1,5 @@
 """The examples of the gallery; the build of the pages runs them."""
 
-from __future__ import annotations
-
 import ast
 import re
 import runpy

@@ -1,7 +1,5 @@
 """What package indexes, conda and continuous integration are given agrees with pyproject.toml."""
 
-from __future__ import annotations
-
 import re
 import tomllib
 from importlib.metadata import metadata

@@ -1,7 +1,5 @@
 """Files that the glossary and the page on the papers name are there."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

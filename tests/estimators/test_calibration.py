@@ -1,7 +1,5 @@
 """Probabilities of SVMs by a temperature: in Python, files, ONNX and on the command line."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from scipy.optimize import minimize_scalar

@@ -1,7 +1,5 @@
 """scikit-learn's callback protocol, where it is present."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 

@@ -1,7 +1,5 @@
 """Folders of checkpoints: in use, damaged, full or absent."""
 
-from __future__ import annotations
-
 import shutil
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Checkpoints of estimators: when they are written, and what goes on from them."""
 
-from __future__ import annotations
-
 import shutil
 import warnings
 from pathlib import Path

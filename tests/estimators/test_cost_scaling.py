@@ -1,7 +1,5 @@
 """MulticlassSVC(cost_scaling="slack"): its problem by definition, folds, files, what is refused."""
 
-from __future__ import annotations
-
 import io
 import pickle
 

@@ -1,7 +1,5 @@
 """MulticlassSVC(costs=...): its problem by definition, labels, folds, files, what is refused."""
 
-from __future__ import annotations
-
 import io
 
 import numpy as np

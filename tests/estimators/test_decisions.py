@@ -1,7 +1,5 @@
 """Decisions by expected cost, and rows that are rejected, beside a loop over rows."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from sklearn.datasets import load_iris

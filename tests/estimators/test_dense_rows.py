@@ -1,7 +1,5 @@
 """Dense rows: used where they lie, visited in batches, whatever their layout."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 import scipy.sparse as sp

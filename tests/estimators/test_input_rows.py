@@ -1,7 +1,5 @@
 """Rows as people have them: short types of numbers, data frames, tensors, columns of vectors."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from decimal import Decimal
 

@@ -1,7 +1,5 @@
 """Taxonomies of more classes than a table has: the same model, files, folds, checkpoints."""
 
-from __future__ import annotations
-
 import io
 
 import numpy as np

@@ -7,13 +7,7 @@ from sklearn.datasets import load_iris, make_classification
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LogisticRegression
 
-from manyclass import (
-    MultinomialLogisticRegression,
-    load_data,
-    load_model,
-    save_data,
-    save_model,
-)
+from manyclass import MultinomialLogisticRegression, load_data, load_model, save_data, save_model
 from manyclass.problem import dataset
 from manyclass.rows import logistic_sums
 

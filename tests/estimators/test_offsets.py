@@ -1,7 +1,5 @@
 """MulticlassSVC(class_offset=...): its problem by definition, labels, folds, files, errors."""
 
-from __future__ import annotations
-
 import io
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Warnings of models that give nearly all training rows one class, and of scores that are alike."""
 
-from __future__ import annotations
-
 import warnings
 
 import numpy as np

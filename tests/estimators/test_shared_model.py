@@ -1,7 +1,5 @@
 """One StochasticClassifier that threads share: no step is lost, and no prediction is torn."""
 
-from __future__ import annotations
-
 import copy
 import pickle
 import threading

@@ -1,7 +1,5 @@
 """The checks of scikit-learn: all of them for each class, those that train for its variants."""
 
-from __future__ import annotations
-
 import functools
 
 import pytest

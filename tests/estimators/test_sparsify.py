@@ -1,7 +1,5 @@
 """What leaving out small weights costs; sparse models as estimators."""
 
-from __future__ import annotations
-
 import copy
 import pickle
 from dataclasses import replace

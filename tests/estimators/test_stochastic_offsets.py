@@ -1,7 +1,5 @@
 """StochasticClassifier(class_offset=): its objective, rare classes, pieces, errors."""
 
-from __future__ import annotations
-
 import io
 
 import numpy as np

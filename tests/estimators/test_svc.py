@@ -1,7 +1,5 @@
 """MulticlassSVC as a user meets it."""
 
-from __future__ import annotations
-
 import copy
 import pickle
 from itertools import pairwise

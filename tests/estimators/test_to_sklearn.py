@@ -1,7 +1,5 @@
 """Models as estimators of scikit-learn: the same predictions, scores and probabilities."""
 
-from __future__ import annotations
-
 import pickle
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The features of the largest weights of every class."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 import scipy.sparse as sp

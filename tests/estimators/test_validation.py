@@ -1,7 +1,5 @@
 """What MulticlassSVC takes, what it refuses, and what a refusal leaves."""
 
-from __future__ import annotations
-
 import re
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The experiments of Alber et al. 2017, on made-up data."""
 
-from __future__ import annotations
-
 from experiments.alber2017 import sweep
 
 

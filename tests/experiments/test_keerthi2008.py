@@ -1,7 +1,5 @@
 """The experiments of Keerthi et al. 2008, on made-up data."""
 
-from __future__ import annotations
-
 import itertools
 
 import numpy as np

@@ -168,10 +168,7 @@ def make_problem(
 
 
 def random_problem(
-    seed: int,
-    formulation: str = "crammer_singer",
-    loss: str = "hinge",
-    dtype: Any = np.float64,
+    seed: int, formulation: str = "crammer_singer", loss: str = "hinge", dtype: Any = np.float64
 ) -> Problem:
     """A tiny problem: 2 to 5 classes, some rows empty or repeated, weights, C of any size."""
     rng = np.random.default_rng(seed)

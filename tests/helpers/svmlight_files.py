@@ -141,11 +141,7 @@ MALFORMED: dict[str, tuple[bytes, dict[str, Any], str]] = {
     ),
     "label inf": (b"-inf 2:5", {}, "the label is '-inf', which is no class"),
     "label overflows": (b"1e999 2:5", {}, "the label is '1e999', which is not finite"),
-    "label is a very long number": (
-        b"9" * 252 + b"e99 2:5",
-        {},
-        "the label is '999",
-    ),
+    "label is a very long number": (b"9" * 252 + b"e99 2:5", {}, "the label is '999"),
     "label beyond int64": (
         b"9223372036854775808 2:5",
         {},

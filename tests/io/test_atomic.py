@@ -1,7 +1,5 @@
 """Files that are written: whole or not there, and nothing left behind by a kill."""
 
-from __future__ import annotations
-
 import fcntl
 import os
 import subprocess

@@ -1,7 +1,5 @@
 """What fits nothing is refused before compiled code, SciPy's or our own, trusts it."""
 
-from __future__ import annotations
-
 from functools import partial
 
 import numpy as np

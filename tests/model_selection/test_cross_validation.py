@@ -7,12 +7,7 @@ from sklearn import config_context
 from sklearn.base import clone
 from sklearn.datasets import load_digits, load_iris
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.metrics import (
-    get_scorer,
-    make_scorer,
-    recall_score,
-    top_k_accuracy_score,
-)
+from sklearn.metrics import get_scorer, make_scorer, recall_score, top_k_accuracy_score
 from sklearn.model_selection import GridSearchCV, GroupKFold, StratifiedKFold, cross_val_score
 
 from manyclass import (

@@ -1,7 +1,5 @@
 """MultilabelSVCCV: the grid, folds and scores of scikit-learn's search, and its refusals."""
 
-from __future__ import annotations
-
 import warnings
 
 import numpy as np

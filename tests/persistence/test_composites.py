@@ -1,7 +1,5 @@
 """Searches, calibration and ensembles of scikit-learn in model files."""
 
-from __future__ import annotations
-
 import io
 import json
 

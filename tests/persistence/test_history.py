@@ -1,7 +1,5 @@
 """The history in model files: kept, thinned, and not trusted."""
 
-from __future__ import annotations
-
 from dataclasses import astuple
 
 import numpy as np

@@ -1,7 +1,5 @@
 """LIBLINEAR files that are damaged or hostile give one error each, with the file and the line."""
 
-from __future__ import annotations
-
 import contextlib
 import os
 import re

@@ -1,7 +1,5 @@
 """Files of pipelines that are damaged or hostile: a ValueError that names the file, no harm."""
 
-from __future__ import annotations
-
 import contextlib
 import operator
 import os

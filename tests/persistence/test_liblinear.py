@@ -1,7 +1,5 @@
 """LIBLINEAR predicts from our files what we predict, and we from its own what it does."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from sklearn.exceptions import NotFittedError

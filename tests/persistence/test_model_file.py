@@ -1,7 +1,5 @@
 """Model files: what goes in comes out, and nothing that comes in does harm."""
 
-from __future__ import annotations
-
 import json
 import tracemalloc
 

@@ -1,7 +1,5 @@
 """Where model files are: links, folders, devices, a full disk."""
 
-from __future__ import annotations
-
 import errno
 import os
 import resource

@@ -1,7 +1,5 @@
 """Pipelines in model files: what comes back predicts the same bits, and what cannot is refused."""
 
-from __future__ import annotations
-
 import json
 import sys
 

@@ -1,7 +1,5 @@
 """What save_model refuses."""
 
-from __future__ import annotations
-
 import pytest
 from sklearn.datasets import load_iris
 from sklearn.svm import LinearSVC

@@ -1,7 +1,5 @@
 """Model files of estimators that have chosen C, and of file objects."""
 
-from __future__ import annotations
-
 import io
 import json
 

@@ -1,7 +1,5 @@
 """skops stores our estimators once it trusts `skops_trusted_types`."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from sklearn.calibration import CalibratedClassifierCV

@@ -1,7 +1,5 @@
 """Files of sparse models: read or mapped, checked, and no way to do harm."""
 
-from __future__ import annotations
-
 import contextlib
 import json
 import mmap

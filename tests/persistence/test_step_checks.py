@@ -1,7 +1,5 @@
 """Steps of pipelines from files: what each accepted type is checked for, and what is refused."""
 
-from __future__ import annotations
-
 import io
 
 import numpy as np

@@ -4,8 +4,6 @@ Rows and weights are small whole numbers, so that every sum is exact in any orde
 are equal.
 """
 
-from __future__ import annotations
-
 import copy
 import threading
 

@@ -1,7 +1,5 @@
 """Sparse coefficients: made from arrays of every kind, thresholds, memory, refusals."""
 
-from __future__ import annotations
-
 import copy
 import pickle
 import tracemalloc

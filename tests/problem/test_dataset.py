@@ -1,7 +1,5 @@
 """What a data set takes and refuses."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 import scipy.sparse as sp

@@ -1,7 +1,5 @@
 """The exact objectives of the trials agree with those of ``manyclass.problem.objective``."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 import scipy.sparse as sp

@@ -1,7 +1,5 @@
 """The NumPy reference itself, against sums written out."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 import scipy.sparse as sp

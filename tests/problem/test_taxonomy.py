@@ -1,7 +1,5 @@
 """Taxonomies: trees in three forms, distances and scores beside a walk from node to node."""
 
-from __future__ import annotations
-
 import io
 import tracemalloc
 

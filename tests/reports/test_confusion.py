@@ -1,7 +1,5 @@
 """The most confused pairs, with and without a model."""
 
-from __future__ import annotations
-
 import tracemalloc
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Errors of the most confident rows and accuracy of the best classes, beside loops."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from sklearn.datasets import load_digits

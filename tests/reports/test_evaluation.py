@@ -1,7 +1,5 @@
 """Scores of classes and calibration, beside scikit-learn's."""
 
-from __future__ import annotations
-
 import json
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Elements escape what they hold; axes and formulas."""
 
-from __future__ import annotations
-
 import pytest
 
 from manyclass.problem.formulations import FORMULATIONS, LOGISTIC

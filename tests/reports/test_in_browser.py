@@ -1,7 +1,5 @@
 """Reports in a real browser, at two widths: they fit, load nothing, and do what they offer."""
 
-from __future__ import annotations
-
 import contextlib
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Evaluation of sets of labels, against scikit-learn, and the report of a model of them."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 import scipy.sparse as sp

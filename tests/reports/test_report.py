@@ -1,7 +1,5 @@
 """Reports: what is in them, and that nothing in them is taken for HTML."""
 
-from __future__ import annotations
-
 import re
 from dataclasses import fields, replace
 from html.parser import HTMLParser

@@ -1,7 +1,5 @@
 """Memory limits of cgroups, of files as the kernel writes them and of a real group."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

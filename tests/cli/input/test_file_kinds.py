@@ -1,7 +1,5 @@
 """Outputs of commands replace files of their own kind only, unless they are forced to."""
 
-from __future__ import annotations
-
 import contextlib
 import os
 import pickle

@@ -1,7 +1,5 @@
 """The command line on tables."""
 
-from __future__ import annotations
-
 import json
 
 import numpy as np
@@ -120,10 +118,7 @@ def test_report(run, files):
 @pytest.mark.parametrize(
     ("command", "message"),
     [
-        (
-            "train iris.csv out",
-            "iris.csv: is a table, and one of its columns holds the labels;",
-        ),
+        ("train iris.csv out", "iris.csv: is a table, and one of its columns holds the labels;"),
         ("convert iris.csv out", "iris.csv: is a table, and one of its columns holds the labels;"),
         ("train iris.csv out --label kind", "iris.csv: has no column 'kind'; there are"),
         ("train iris.csv out --label petal_width", "iris.csv: the column 'species' holds text"),

@@ -1,11 +1,8 @@
 """The table of parameters, and what is derived from it: docstrings, constraints, files, options."""
 
-from __future__ import annotations
-
 import re
 from dataclasses import replace
 from numbers import Integral
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -79,7 +76,7 @@ OTHERS = {
 
 
 @each("name", [n for n in table.of_scope(Scope.PROBLEM) if n in defaults_of(MulticlassSVC)])
-def test_another_problem_is_not_resumed(tmp_path: Path, name):
+def test_another_problem_is_not_resumed(tmp_path, name):
     costs = 3 - 3 * np.eye(4) if name == "cost_scaling" else None
     model = MulticlassSVC(formulation="ww", costs=costs, checkpoint=tmp_path, random_state=0)
     model.fit(X, y)

@@ -1,7 +1,5 @@
 """StochasticClassifier: fits, probabilities, parameters, and what it refuses."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -61,9 +59,7 @@ def test_binary_probabilities():
     peer.fit(np.hstack([FIRST[0], ones]), y)
     assert model.coef_.shape == (1, 64)
     np.testing.assert_allclose(
-        model.predict_proba(FIRST[0]),
-        peer.predict_proba(np.hstack([FIRST[0], ones])),
-        atol=5e-3,
+        model.predict_proba(FIRST[0]), peer.predict_proba(np.hstack([FIRST[0], ones])), atol=5e-3
     )
     assert (
         model.predict(FIRST[0]) == model.classes_[model.predict_proba(FIRST[0]).argmax(1)]

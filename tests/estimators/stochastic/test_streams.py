@@ -1,7 +1,5 @@
 """StochasticClassifier goes on: pieces of a stream, blocks, warm starts, copies, Ctrl-C."""
 
-from __future__ import annotations
-
 import pickle
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Converted data files: what goes in comes out, mapped, and nothing that comes in does harm."""
 
-from __future__ import annotations
-
 import tracemalloc
 
 import numpy as np

@@ -1,7 +1,5 @@
 """What is no converted data file, or a damaged one."""
 
-from __future__ import annotations
-
 import json
 import os
 import struct

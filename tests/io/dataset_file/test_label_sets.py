@@ -1,7 +1,5 @@
 """Converted data files whose rows have sets of labels."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 import scipy.sparse as sp

@@ -1,11 +1,5 @@
 """Files of the tests of the svmlight reader."""
 
-from __future__ import annotations
-
-from collections.abc import Callable
-from pathlib import Path
-from typing import Any
-
 import pytest
 
 from manyclass.io import svmlight_pieces
@@ -15,10 +9,10 @@ from tests.helpers.svmlight_files import CHUNKS
 
 
 @pytest.fixture(name="load")
-def load_fixture(tmp_path: Path) -> Callable[..., tuple[Any, Any]]:
+def load_fixture(tmp_path):
     """Write the text to a file and load it."""
 
-    def load(text: bytes | str, **options: Any) -> tuple[Any, Any]:
+    def load(text, **options):
         path = tmp_path / "data.txt"
         path.write_bytes(text.encode() if isinstance(text, str) else text)
         return load_svmlight(path, **options)
@@ -27,17 +21,17 @@ def load_fixture(tmp_path: Path) -> Callable[..., tuple[Any, Any]]:
 
 
 @pytest.fixture(name="chunked", params=CHUNKS, ids=str)
-def chunked_fixture(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> int:
+def chunked_fixture(request, monkeypatch):
     """Set several chunk sizes; return the number of threads to use with them."""
     monkeypatch.setattr(svmlight_pieces, "_CHUNK_BYTES", request.param[0])
     return request.param[1]
 
 
 @pytest.fixture(name="blocks_of")
-def blocks_fixture(tmp_path: Path) -> Callable[..., SvmlightBlocks]:
+def blocks_fixture(tmp_path):
     """Write the text to a file and make its blocks."""
 
-    def make(text: bytes | str, **options: Any) -> SvmlightBlocks:
+    def make(text, **options):
         path = tmp_path / "data.txt"
         path.write_bytes(text.encode() if isinstance(text, str) else text)
         return SvmlightBlocks(path, **options)

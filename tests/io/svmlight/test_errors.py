@@ -1,15 +1,11 @@
 """The svmlight reader: what it says about files that it refuses."""
 
-from __future__ import annotations
-
 import bz2
 import gzip
 import itertools
 import os
 import re
 import threading
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -23,7 +19,7 @@ from tests.helpers.cases import each
 from tests.helpers.svmlight_files import CHUNKS, COMPRESSORS, MALFORMED
 
 
-def error_of(load: Any, text: bytes, **options: Any) -> str:
+def error_of(load, text, **options):
     with pytest.raises(ValueError) as raised:
         load(text, **options)
     assert raised.value.__suppress_context__ or raised.value.__context__ is None
@@ -42,9 +38,7 @@ def error_of(load: Any, text: bytes, **options: Any) -> str:
         (b"1 1:1\n1 1:x\nnan 1:1\n", ":2: a feature's value is not a number"),
     ],
 )
-def test_the_first_bad_line_is_named_whatever_is_bad_in_it(
-    tmp_path: Path, text: bytes, message: str, n_jobs: int
-) -> None:
+def test_the_first_bad_line_is_named_whatever_is_bad_in_it(tmp_path, text, message, n_jobs):
     path = tmp_path / "data"
     path.write_bytes(text)
     for read in (load_svmlight, SvmlightBlocks):
@@ -56,16 +50,7 @@ def test_the_first_bad_line_is_named_whatever_is_bad_in_it(
 @each(("chunk_bytes", "n_jobs"), CHUNKS)
 @each("before", ["", "# c\n\n1 1:2\r\n2 # c\n 3 1:2 2:0.3333\n"])
 @each("behind", ["", "\n", "\n1 1:y\n" + "1 1:2\n" * 20])
-def test_malformed(
-    load: Any,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    case: str,
-    chunk_bytes: int,
-    n_jobs: int,
-    before: str,
-    behind: str,
-) -> None:
+def test_malformed(load, tmp_path, monkeypatch, case, chunk_bytes, n_jobs, before, behind):
     monkeypatch.setattr(svmlight_pieces, "_CHUNK_BYTES", chunk_bytes)
     line, options, problem = MALFORMED[case]
     if "label" in case:  # what labels mean is judged after their chunk's syntax
@@ -78,12 +63,12 @@ def test_malformed(
 
 @each("text", [b"", b"\n\n", b"# only\n# comments", b"\xef\xbb\xbf", b"  \r\n"])
 @each("compress", COMPRESSORS.values())
-def test_no_examples(load: Any, chunked: int, text: bytes, compress: Any) -> None:
+def test_no_examples(load, chunked, text, compress):
     message = error_of(load, compress(text), n_jobs=chunked)
     assert re.search(r"data.txt:[12]: no examples; is this the right file\?$", message)
 
 
-def test_malformed_long_line(load: Any) -> None:
+def test_malformed_long_line(load):
     text = b"1 1:2\n1 " + b"1:1 " * 2_500_000 + b"\n"
     assert "data.txt:2: a row holds an index twice" in error_of(load, text)
     text = b"1 1:2\n" + b"a" * 10_000_000 + b"\n"
@@ -92,9 +77,7 @@ def test_malformed_long_line(load: Any) -> None:
 
 @pytest.mark.parametrize("n_jobs", [1, 2])
 @pytest.mark.parametrize("kind", ["gzip", "bzip2", "xz"])
-def test_a_compressed_line_without_end(
-    load: Any, monkeypatch: pytest.MonkeyPatch, kind: str, n_jobs: int
-) -> None:
+def test_a_compressed_line_without_end(load, monkeypatch, kind, n_jobs):
     monkeypatch.setattr(svmlight_pieces, "_MAX_LINE_BYTES", 100_000)
     text = COMPRESSORS[kind](b"1 1:2\n# c\n" + b"1" * 10_000_000)
     monkeypatch.setattr(svmlight_pieces, "_CHUNK_BYTES", 1000)
@@ -104,10 +87,8 @@ def test_a_compressed_line_without_end(
 
 
 @pytest.mark.parametrize("n_jobs", [1, 2])
-def test_a_lack_of_memory_names_the_file(
-    load: Any, monkeypatch: pytest.MonkeyPatch, n_jobs: int
-) -> None:
-    def fail(*_: Any, **__: Any) -> None:
+def test_a_lack_of_memory_names_the_file(load, monkeypatch, n_jobs):
+    def fail(*_, **__):
         raise MemoryError
 
     monkeypatch.setattr(_core, "parse_svmlight", fail)
@@ -115,7 +96,7 @@ def test_a_lack_of_memory_names_the_file(
         load("1 1:1\n", n_jobs=n_jobs)
 
 
-def long_text() -> bytes:
+def long_text():
     rng = np.random.default_rng(0)
     return "".join(f"{i % 3} {i + 1}:{rng.random()}\n" for i in range(3000)).encode()
 
@@ -123,7 +104,7 @@ def long_text() -> bytes:
 @pytest.mark.parametrize("kind", ["gzip", "bzip2", "xz"])
 @pytest.mark.parametrize("n_jobs", [1, 2])
 @each("share", [0.2, 0.6, 0.999])
-def test_truncated_compressed_file(load: Any, kind: str, n_jobs: int, share: float) -> None:
+def test_truncated_compressed_file(load, kind, n_jobs, share):
     packed = COMPRESSORS[kind](long_text())
     message = error_of(load, packed[: int(share * len(packed))], n_jobs=n_jobs)
     assert re.search(
@@ -134,7 +115,7 @@ def test_truncated_compressed_file(load: Any, kind: str, n_jobs: int, share: flo
 
 @pytest.mark.parametrize("kind", ["gzip", "bzip2", "xz"])
 @pytest.mark.parametrize("n_jobs", [1, 2])
-def test_corrupt_compressed_file(load: Any, kind: str, n_jobs: int) -> None:
+def test_corrupt_compressed_file(load, kind, n_jobs):
     packed = bytearray(COMPRESSORS[kind](long_text()))
     packed[len(packed) // 2] ^= 0xFF
     packed[len(packed) // 2 + 1] ^= 0xFF
@@ -144,9 +125,7 @@ def test_corrupt_compressed_file(load: Any, kind: str, n_jobs: int) -> None:
 
 
 @pytest.mark.parametrize("n_jobs", [1, 2])
-def test_damage_is_placed_behind_what_was_read(
-    load: Any, monkeypatch: pytest.MonkeyPatch, n_jobs: int
-) -> None:
+def test_damage_is_placed_behind_what_was_read(load, monkeypatch, n_jobs):
     monkeypatch.setattr(svmlight_pieces, "_CHUNK_BYTES", 500)
     packed = gzip.compress(long_text())
     line = int(re.search(r":(\d+):", error_of(load, packed[:-9], n_jobs=n_jobs))[1])
@@ -156,7 +135,7 @@ def test_damage_is_placed_behind_what_was_read(
     assert "data.txt:1: a feature's value is not a number" in message
 
 
-def test_unreadable(tmp_path: Path) -> None:
+def test_unreadable(tmp_path):
     with pytest.raises(FileNotFoundError, match="absent"):
         load_svmlight(tmp_path / "absent")
     with pytest.raises(IsADirectoryError, match=re.escape(tmp_path.name)):
@@ -164,7 +143,7 @@ def test_unreadable(tmp_path: Path) -> None:
 
 
 @pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() == 0, reason="root may read all")
-def test_no_permission(tmp_path: Path) -> None:
+def test_no_permission(tmp_path):
     path = tmp_path / "secret"
     path.write_text("1 1:1\n")
     path.chmod(0)
@@ -172,8 +151,8 @@ def test_no_permission(tmp_path: Path) -> None:
         load_svmlight(path)
 
 
-def test_failure_of_the_disk_stays_an_os_error(load: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    def fail(*_: Any) -> bytes:
+def test_failure_of_the_disk_stays_an_os_error(load, monkeypatch):
+    def fail(*_):
         raise OSError(5, "Input/output error")
 
     monkeypatch.setattr(gzip.GzipFile, "read", fail)
@@ -190,7 +169,7 @@ def test_failure_of_the_disk_stays_an_os_error(load: Any, monkeypatch: pytest.Mo
         ({"n_jobs": 0}, "n_jobs"),
     ],
 )
-def test_bad_arguments(load: Any, options: dict[str, Any], problem: str) -> None:
+def test_bad_arguments(load, options, problem):
     with pytest.raises(ValueError, match=problem):
         load("1 1:1\n", **options)
     with pytest.raises(TypeError):
@@ -198,10 +177,10 @@ def test_bad_arguments(load: Any, options: dict[str, Any], problem: str) -> None
 
 
 @pytest.mark.parametrize("n_jobs", [1, 3])
-def test_interrupt(load: Any, monkeypatch: pytest.MonkeyPatch, n_jobs: int) -> None:
+def test_interrupt(load, monkeypatch, n_jobs):
     """Ctrl-C between two chunks ends the threads and passes through."""
 
-    def interrupt(*_: Any) -> None:
+    def interrupt(*_):
         raise KeyboardInterrupt
 
     monkeypatch.setattr(svmlight_pieces, "_CHUNK_BYTES", 10)
@@ -222,7 +201,7 @@ LINES = {
 }
 
 
-def first_bad_line(kinds: tuple[str, ...]) -> int | None:
+def first_bad_line(kinds):
     """Wide integers and NaN are words, not bad, where a label before the first bad line is text."""
     bad = [i for i, kind in enumerate(kinds) if kind in ("not UTF-8", "no value")]
     good = kinds[: bad[0]] if bad else kinds
@@ -232,9 +211,7 @@ def first_bad_line(kinds: tuple[str, ...]) -> int | None:
 
 
 @pytest.mark.parametrize(("reader", "n_lines"), [("load", 3), ("blocks_of", 2)])
-def test_the_first_bad_line_is_named(
-    reader: str, n_lines: int, request: pytest.FixtureRequest, chunked: int
-) -> None:
+def test_the_first_bad_line_is_named(reader, n_lines, request, chunked):
     read = request.getfixturevalue(reader)
     for kinds in itertools.permutations(LINES, n_lines):
         text = b"".join(LINES[kind] + b"\n" for kind in kinds)
@@ -254,7 +231,7 @@ def test_a_csv_file_is_no_file_of_labels(tmp_path):
     assert load_svmlight(path)[1].tolist() == ["London,GB", "Paris"]
 
 
-def test_damaged_first_stream_with_more_behind_it(tmp_path: Path) -> None:
+def test_damaged_first_stream_with_more_behind_it(tmp_path):
     """The error of the first look at the data is the one that is shown: they are not read again."""
     first = bytearray(bz2.compress(b"0 1:1\n1 1:2\n"))
     first[-2] ^= 255  # of its checksum

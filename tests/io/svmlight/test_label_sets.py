@@ -1,7 +1,5 @@
 """Files whose rows have several labels, or none."""
 
-from __future__ import annotations
-
 import pytest
 from sklearn.datasets import load_svmlight_file
 

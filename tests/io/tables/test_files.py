@@ -1,7 +1,5 @@
 """Files of tables as their owners meant them: names, indexes, streams, lines that are bad."""
 
-from __future__ import annotations
-
 import gzip
 import os
 

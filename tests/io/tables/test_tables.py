@@ -1,7 +1,5 @@
 """Tables of other programs become the same rows as their arrays."""
 
-from __future__ import annotations
-
 import sys
 
 import numpy as np
@@ -177,13 +175,7 @@ def table(tmp_path, name, content):
 
 BAD = [
     ("t.csv", "a,y\n1,u\n1\n", "y", None, "t.csv:3: has 1 columns, and the first line 2 names"),
-    (
-        "t.csv",
-        "a,y\n1,u\nx,v\n",
-        "y",
-        None,
-        "the column 'a' holds text, and features are numbers",
-    ),
+    ("t.csv", "a,y\n1,u\nx,v\n", "y", None, "the column 'a' holds text, and features are numbers"),
     ("t.csv", "a,y\n1,u\n,v\n", "y", None, "row 1 of the column 'a' is empty"),
     ("t.csv", "a,y\n1,u\ninf,v\n", "y", None, "row 1 of the column 'a' holds inf, in float64"),
     ("t.csv", "a,a,y\n1,1,u\n", "y", None, "has the column 'a' twice"),
