@@ -1,7 +1,5 @@
 """A headless Chromium of the system, driven by Playwright, without a network."""
 
-from __future__ import annotations
-
 import contextlib
 import shutil
 

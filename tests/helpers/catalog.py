@@ -1,11 +1,8 @@
 """The one catalogue that drives the tests: formulations x solvers x tiny problems."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import partial
-from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -13,7 +10,6 @@ import scipy.sparse as sp
 from manyclass.problem.dataset import Dataset
 from manyclass.problem.formulations import FORMULATIONS
 from manyclass.problem.problem import Problem
-from manyclass.problem.solution import Solution
 from manyclass.solvers.sequential_dual import SequentialDual
 from manyclass.solvers.stopping import RULES
 from manyclass.training.epoch_loop import solve
@@ -21,7 +17,7 @@ from manyclass.training.epoch_loop import solve
 GB = 10**9
 
 
-def has_relative_margins(name: str) -> bool:
+def has_relative_margins(name):
     """Those are solved with sparse weights, too."""
     return FORMULATIONS[name].margin == "relative"
 
@@ -54,7 +50,7 @@ class Solved:
 # Crammer-Singer, for one: losses 1 - a (against class 2) twice, so a = C; 1, 1 and 1 - 3b, so
 # 6b = 3C; the z of an example with a loss sum to C, that of (0, -1) evenly by symmetry.
 # Per formulation and loss: W, z (rows are examples), the optimum.
-FIVE_POINTS: dict[tuple[str, str], tuple[str, str, str]] = {
+FIVE_POINTS = {
     ("crammer_singer", "hinge"): (
         "1/2 -1/2 0, -1/2 1/4 1/4",
         "0 0 1/2, 0 0 1/2, 0 1/2 0, 0 1/4 1/4, 0 0 1/2",
@@ -135,7 +131,7 @@ FIVE_POINTS: dict[tuple[str, str], tuple[str, str, str]] = {
 MANY_DUALS = {"weston_watkins", "adm", "ats", "atm", "reinforced", "one_vs_rest"}
 
 
-def five_points(formulation: str, loss: str, dtype: Any = np.float64) -> Solved:
+def five_points(formulation, loss, dtype=np.float64):
     """The problem of FIVE_POINTS with its solution."""
     X = np.array([[1, 0], [-1, 0], [0, 1], [0, -1], [0, 1]], dtype)
     problem = make_problem(
@@ -147,29 +143,27 @@ def five_points(formulation: str, loss: str, dtype: Any = np.float64) -> Solved:
     return Solved(problem, matrix, _matrix(duals), float(Fraction(objective)), unique)
 
 
-def _matrix(text: str) -> np.ndarray:
+def _matrix(text):
     return np.array([[float(Fraction(v)) for v in row.split()] for row in text.split(",")])
 
 
 def make_problem(
-    X: Any,
-    labels: Any,
+    X,
+    labels,
     *,
-    n_classes: int,
-    formulation: str = "crammer_singer",
-    loss: str = "hinge",
-    C: float = 1.0,
-    weights: Any = None,
-    bias: float = 0.0,
-) -> Problem:
+    n_classes,
+    formulation="crammer_singer",
+    loss="hinge",
+    C=1.0,
+    weights=None,
+    bias=0.0,
+):
     """A problem from arrays."""
     dataset = Dataset.from_matrix(X, labels, n_classes=n_classes, weights=weights, bias=bias)
     return Problem(dataset, FORMULATIONS[formulation], C, loss)
 
 
-def random_problem(
-    seed: int, formulation: str = "crammer_singer", loss: str = "hinge", dtype: Any = np.float64
-) -> Problem:
+def random_problem(seed, formulation="crammer_singer", loss="hinge", dtype=np.float64):
     """A tiny problem: 2 to 5 classes, some rows empty or repeated, weights, C of any size."""
     rng = np.random.default_rng(seed)
     n, d, k = rng.integers(2, 13), rng.integers(1, 6), rng.integers(2, 6)
@@ -191,14 +185,14 @@ def random_problem(
 
 
 def text_problem(
-    formulation: str = "crammer_singer",
-    loss: str = "hinge",
-    dtype: Any = np.float32,
+    formulation="crammer_singer",
+    loss="hinge",
+    dtype=np.float32,
     *,
-    n: int = 300,
-    d: int = 400,
-    k: int = 40,
-) -> Problem:
+    n=300,
+    d=400,
+    k=40,
+):
     """Sparse unit rows with some class structure."""
     rng = np.random.default_rng(0)
     labels = rng.integers(0, k, n)
@@ -211,15 +205,15 @@ def text_problem(
 
 
 def train(
-    problem: Problem,
-    solver: Any = SequentialDual,
+    problem,
+    solver=SequentialDual,
     *,
-    tol: float = 1e-9,
-    stopping: str = "gap",
-    max_iter: int = 20_000,
-    seed: int = 0,
-    **options: Any,
-) -> Solution:
+    tol=1e-9,
+    stopping="gap",
+    max_iter=20_000,
+    seed=0,
+    **options,
+):
     """Solve a problem tightly; W is an ndarray."""
     solution = solve(
         problem,
@@ -232,7 +226,7 @@ def train(
     return replace(solution, weights=weights.toarray() if sp.issparse(weights) else weights)
 
 
-def problem_of_size(name: str = "crammer_singer", *, d=1000, k=100, n=50, nnz=20) -> Problem:
+def problem_of_size(name="crammer_singer", *, d=1000, k=100, n=50, nnz=20):
     """A problem of which only the sizes matter."""
     X = sp.csr_array(np.ones((n, nnz), np.float32))
     problem = make_problem(X, np.arange(n) % 2, n_classes=2, formulation=name)
