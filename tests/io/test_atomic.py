@@ -4,7 +4,6 @@ import fcntl
 import os
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 
@@ -145,5 +144,5 @@ def test_a_folder_that_is_no_more(tmp_path):
     folder = tmp_path / "folder"
     folder.mkdir()
     with pytest.raises(OSError, match="No such file") as caught, replacement(str(folder / "new")):
-        Path(folder).rmdir()
+        folder.rmdir()
     assert caught.value.filename == str(folder / "new")

@@ -8,16 +8,25 @@ from manyclass.io.svmlight_stream import SvmlightBlocks
 from tests.helpers.svmlight_files import CHUNKS
 
 
-@pytest.fixture(name="load")
-def load_fixture(tmp_path):
-    """Write the text to a file and load it."""
+def of_text(read, tmp_path):
+    """A reader of text, which is written to a file first."""
 
-    def load(text, **options):
+    def made(text, **options):
         path = tmp_path / "data.txt"
         path.write_bytes(text.encode() if isinstance(text, str) else text)
-        return load_svmlight(path, **options)
+        return read(path, **options)
 
-    return load
+    return made
+
+
+@pytest.fixture
+def load(tmp_path):
+    return of_text(load_svmlight, tmp_path)
+
+
+@pytest.fixture
+def blocks_of(tmp_path):
+    return of_text(SvmlightBlocks, tmp_path)
 
 
 @pytest.fixture(name="chunked", params=CHUNKS, ids=str)
@@ -25,15 +34,3 @@ def chunked_fixture(request, monkeypatch):
     """Set several chunk sizes; return the number of threads to use with them."""
     monkeypatch.setattr(svmlight_pieces, "_CHUNK_BYTES", request.param[0])
     return request.param[1]
-
-
-@pytest.fixture(name="blocks_of")
-def blocks_fixture(tmp_path):
-    """Write the text to a file and make its blocks."""
-
-    def make(text, **options):
-        path = tmp_path / "data.txt"
-        path.write_bytes(text.encode() if isinstance(text, str) else text)
-        return SvmlightBlocks(path, **options)
-
-    return make

@@ -48,11 +48,15 @@ def test_a_changed_file(blocks_of, tmp_path, text, reason, n_jobs):
         next(iter(blocks))
 
 
-def test_a_new_index_where_there_was_none(blocks_of, tmp_path):
+def test_a_new_index_where_there_was_none_and_a_file_that_goes_away(blocks_of, tmp_path):
     blocks = blocks_of(b"1    \n")
     rewrite(tmp_path / "data.txt", b"1 1:1\n")
     with pytest.raises(ValueError, match="an index beyond the largest"):
         list(blocks)
+    blocks = blocks_of(LINES)
+    (tmp_path / "data.txt").unlink()
+    with pytest.raises(FileNotFoundError, match=r"data.txt"):
+        next(iter(blocks))
 
 
 @pytest.mark.parametrize("n_jobs", [1, 2])
@@ -75,13 +79,6 @@ def test_a_file_that_grows_during_the_first_pass(blocks_of, tmp_path, monkeypatc
     monkeypatch.setattr(svmlight_stream, "read_chunks", growing)
     with pytest.raises(ValueError, match=r"has changed since reading it began \(its size"):
         blocks_of(LINES)
-
-
-def test_a_file_that_goes_away(blocks_of, tmp_path):
-    blocks = blocks_of(LINES)
-    (tmp_path / "data.txt").unlink()
-    with pytest.raises(FileNotFoundError, match=r"data.txt"):
-        next(iter(blocks))
 
 
 # --- file and threads ---------------------------------------------------------------------------
@@ -125,14 +122,11 @@ def leave_by_interrupt(blocks):
         work()
 
 
-def leave_before_the_first(blocks):
-    iter(blocks).close()
+LEAVE = [leave_by_break, leave_by_close, leave_by_interrupt, lambda blocks: iter(blocks).close()]
 
 
 @pytest.mark.parametrize("n_jobs", [1, 3])
-@pytest.mark.parametrize(
-    "leave", [leave_by_break, leave_by_close, leave_by_interrupt, leave_before_the_first]
-)
+@pytest.mark.parametrize("leave", LEAVE)
 def test_leaving_a_pass_releases_file_and_threads(blocks_of, opened, leave, n_jobs):
     blocks = blocks_of(LINES, n_jobs=n_jobs, block_bytes=200)
     leave(blocks)

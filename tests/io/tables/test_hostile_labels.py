@@ -7,6 +7,8 @@ import numpy as np
 import pytest
 
 from manyclass import MulticlassSVC, StochasticClassifier, load_data, load_svmlight, save_data
+from manyclass.estimators.validation import validated
+from tests.helpers.cases import each
 
 pa = pytest.importorskip("pyarrow")
 pd = pytest.importorskip("pandas")
@@ -59,8 +61,6 @@ HOSTILE = {
     "bytes": ([b"a", b"b"], REFUSED, SKIPPED),
     "text and numbers": (["a", 1], REFUSED, ["1", "a"]),
 }
-Make = "Callable[[list[Any]], Any]"
-Read = "Callable[[Path, Any], Any]"
 
 
 def array(labels):
@@ -108,7 +108,7 @@ LABELS = {
 
 
 def fitted(_, y):
-    return MulticlassSVC(random_state=0).fit(X, y).classes_
+    return np.unique(validated(MulticlassSVC(), X, y)[1])
 
 
 def saved(folder, *data, **columns):
@@ -143,6 +143,7 @@ def in_batches(folder, y):
 
 
 TYPED = {
+    "fit": (list, lambda _, y: MulticlassSVC(random_state=0).fit(X, y).classes_),
     **{f"fit: {name}": (make, fitted) for name, make in LABELS.items()},
     **{
         f"save_data: {name}": (make, lambda folder, y: saved(folder, X, y))
@@ -161,6 +162,7 @@ WRITTEN = {"CSV": of_file("t.csv", write_csv), "svmlight": read_svmlight}
 
 
 def check(read, folder, content, expected):
+    (folder / "out").unlink(missing_ok=True)
     if expected == REFUSED:
         with pytest.raises(ValueError) as caught:
             read(folder, content)
@@ -173,7 +175,7 @@ def check(read, folder, content, expected):
 
 
 @pytest.mark.parametrize("reader", TYPED)
-@pytest.mark.parametrize("case", HOSTILE)
+@each("case", HOSTILE)
 def test_labels_with_types(tmp_path, case, reader):
     labels, expected, _ = HOSTILE[case]
     make, read = TYPED[reader]
@@ -186,7 +188,7 @@ def test_labels_with_types(tmp_path, case, reader):
 
 
 @pytest.mark.parametrize("reader", WRITTEN)
-@pytest.mark.parametrize("case", [case for case in HOSTILE if HOSTILE[case][2] != SKIPPED])
+@each("case", [case for case in HOSTILE if HOSTILE[case][2] != SKIPPED])
 def test_labels_of_text(tmp_path, case, reader):
     labels, typed, written = HOSTILE[case]
     expected = typed if written is None else written
@@ -199,7 +201,6 @@ def test_columns_of_an_array(tmp_path):
     """A .npy file has one type for all its columns."""
     read = of_file("t.npy", lambda y, path: np.save(path, np.column_stack([X[:, :1], y])), "1")
     check(read, tmp_path, np.array([1.0, 2.0] * 3), [1, 2])
-    (tmp_path / "out").unlink()
     for refused in ([2.0**53, 1.0], [np.nan, 1.0], [np.inf, 1.0]):
         check(read, tmp_path, np.array(refused * 3), REFUSED)
     read = of_file("u.npy", lambda y, path: np.save(path, np.column_stack([y, y])), "1")
