@@ -81,11 +81,6 @@ def test_the_clock_of_rank_0_decides(late, folder):
     assert on_ranks(3, call) == [1 - late] * 3
 
 
-def test_a_folder_without_a_name_is_refused():
-    with pytest.raises(ValueError, match="must name a folder"):
-        MulticlassSVC(checkpoint="").fit([[0.0], [1.0]], [0, 1])
-
-
 @pytest.mark.parametrize("random_state", [None, 5])
 def test_the_seed_goes_on_unless_another_is_given(random_state, folder, tmp_path):
     begun(folder, random_state=None)

@@ -1,7 +1,5 @@
 """Taxonomies of more classes than a table has: the same model, files, folds, checkpoints."""
 
-import io
-
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -18,7 +16,7 @@ from manyclass.estimators import costs as of_costs
 from manyclass.persistence import model_schema
 from manyclass.reports.evaluation import evaluate
 from tests.helpers.cases import each
-from tests.helpers.model_files import rewritten
+from tests.helpers.model_files import rewritten, stored
 
 K = 80
 RNG = np.random.default_rng(0)
@@ -56,10 +54,7 @@ def test_the_model_is_that_of_the_table(weights, offset, monkeypatch):
 @pytest.mark.parametrize("distance", ["edges", lambda depth: 1 / (1 + depth)])
 def test_files_hold_the_tree(many, distance):
     model = fitted(costs=Taxonomy(PARENTS, distance=distance))
-    file = io.BytesIO()
-    save_model(file, model)
-    file.seek(0)
-    loaded = load_model(file)
+    loaded = stored(model)
     assert loaded.costs.nodes == model.costs.nodes
     again = loaded.set_params(**SETTINGS).fit(X, Y)
     np.testing.assert_array_equal(again.coef_, model.coef_)
@@ -94,22 +89,16 @@ def test_folds_without_some_classes_keep_the_scale(many):
     fold.fit(X[halves[0]], Y[halves[0]])
     cost = TREE.distances(Y[halves[1]], fold.predict(X[halves[1]])) / largest
     assert -search.scores_[0, 0] == pytest.approx(cost.mean(), abs=0.02)
-    file = io.BytesIO()
-    save_model(file, search)
-    file.seek(0)
-    assert load_model(file).score(X, Y) == search.score(X, Y)
+    assert stored(search).score(X, Y) == search.score(X, Y)
 
 
 def test_checkpoints_are_of_their_tree(many, tmp_path):
     fitted(costs=TREE, checkpoint=tmp_path / "run")
     again = fitted(costs=TREE, checkpoint=tmp_path / "run", resume=True)
     assert again.certificate_.relative_gap <= 1e-6
+    other = Taxonomy(PARENTS, distance=lambda depth: 1 / (1 + depth))
     with pytest.raises(ValueError, match="costs and offsets"):
-        fitted(
-            costs=Taxonomy(PARENTS, distance=lambda depth: 1 / (1 + depth)),
-            checkpoint=tmp_path / "run",
-            resume=True,
-        )
+        fitted(costs=other, checkpoint=tmp_path / "run", resume=True)
 
 
 def test_scores_of_another_model_go_with_a_tree(many):

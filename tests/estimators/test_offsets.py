@@ -1,14 +1,13 @@
 """MulticlassSVC(class_offset=...): its problem by definition, labels, folds, files, errors."""
 
-import io
-
 import numpy as np
 import pytest
 from sklearn.datasets import load_iris
 from sklearn.metrics import recall_score
 
-from manyclass import MulticlassSVC, MulticlassSVCCV, load_model, save_model
+from manyclass import MulticlassSVC, MulticlassSVCCV
 from tests.helpers.cases import each
+from tests.helpers.model_files import stored
 
 X, Y = load_iris(return_X_y=True)
 NAMES = load_iris().target_names[Y]
@@ -25,10 +24,8 @@ def loss_by_definition(scores, y, offsets):
 def test_the_objective_is_that_of_the_definition():
     model = MulticlassSVC(class_offset=OFFSETS, C=0.1, tol=1e-6, random_state=0).fit(X, Y)
     W = np.vstack([model.coef_.T, model.intercept_])
-    losses = [
-        loss_by_definition(s, y, OFFSETS)
-        for s, y in zip(model.decision_function(X), Y, strict=True)
-    ]
+    scores = model.decision_function(X)
+    losses = [loss_by_definition(s, y, OFFSETS) for s, y in zip(scores, Y, strict=True)]
     primal = 0.5 * np.sum(W * W) + 0.1 * np.sum(losses)
     assert model.certificate_.primal_objective == pytest.approx(primal, rel=1e-10)
     assert model.certificate_.relative_gap <= 1e-6
@@ -61,16 +58,10 @@ def test_a_smaller_offset_finds_more_of_a_rare_class():
     centres = np.array([[0.0, 0.0], [2.2, 0.6], [0.8, 2.2]])
     y = np.repeat(np.arange(3), [500, 125, 20])
     rows = centres[y] + 0.9 * rng.standard_normal((len(y), 2))
-    found = [
-        recall_score(
-            y,
-            MulticlassSVC(formulation="ww", class_offset=offset, random_state=0)
-            .fit(rows, y)
-            .predict(rows),
-            average=None,
-        )[2]
-        for offset in (None, {2: -1.0}, {2: -2.0})
-    ]
+    found = []
+    for offset in (None, {2: -1.0}, {2: -2.0}):
+        model = MulticlassSVC(formulation="ww", class_offset=offset, random_state=0)
+        found.append(recall_score(y, model.fit(rows, y).predict(rows), average=None)[2])
     assert found[0] < found[1] < found[2]
 
 
@@ -78,23 +69,10 @@ def test_offsets_go_with_costs_and_files_hold_both():
     costs = {"setosa": {"virginica": 4.0}}
     offset = {"virginica": -0.5}
     model = MulticlassSVC(costs=costs, class_offset=offset, random_state=0).fit(X, NAMES)
-    for given in (model, MulticlassSVC(class_offset=OFFSETS).fit(X, NAMES)):
-        file = io.BytesIO()
-        save_model(file, given)
-        file.seek(0)
-        loaded = load_model(file)
-        loaded.random_state = 0
-        again = loaded.fit(X, NAMES)
-        same = given.set_params(random_state=0).fit(X, NAMES)
-        np.testing.assert_array_equal(again.coef_, same.coef_)
-    assert load_of(model).class_offset == offset
-
-
-def load_of(model):
-    file = io.BytesIO()
-    save_model(file, model)
-    file.seek(0)
-    return load_model(file)
+    for given in (model, MulticlassSVC(class_offset=OFFSETS, random_state=0).fit(X, NAMES)):
+        again = stored(given).fit(X, NAMES)
+        np.testing.assert_array_equal(again.coef_, given.fit(X, NAMES).coef_)
+    assert stored(model).class_offset == offset
 
 
 @each("offset", ["logit_adjustment", [0.0, 1.0, -1.0, 0.5], {"rare": 1.0}])
@@ -105,8 +83,7 @@ def test_folds_take_offsets_by_label(offset):
     folds = [(np.arange(2, 150), np.arange(2)), halves, halves[::-1]]
     search = MulticlassSVCCV(Cs=[0.1, 1.0], class_offset=offset, cv=folds, random_state=0)
     assert np.isfinite(search.fit(X, y).scores_).all()
-    loaded = load_of(search)
-    assert loaded.score(X, y) == search.score(X, y)
+    assert stored(search).score(X, y) == search.score(X, y)
 
 
 def test_checkpoints_are_of_their_offsets(tmp_path):

@@ -1,29 +1,22 @@
 """StochasticClassifier(class_offset=): its objective, rare classes, pieces, errors."""
 
-import io
-
 import numpy as np
 import pytest
 from scipy.special import log_softmax
 from sklearn.datasets import load_iris
 from sklearn.metrics import recall_score
 
-from manyclass import MulticlassSVC, StochasticClassifier, load_model, save_model
+from manyclass import MulticlassSVC, StochasticClassifier
 from tests.helpers.cases import each
+from tests.helpers.model_files import stored
 
 X, Y = load_iris(return_X_y=True)
 OFFSETS = np.array([0.5, -1.0, 2.0])
 
 
 def test_the_objective_is_that_of_the_definition():
-    model = StochasticClassifier(
-        loss="log_loss",
-        class_offset=OFFSETS,
-        compute_objective=True,
-        random_state=0,
-        max_iter=20,
-        tol=None,
-    ).fit(X, Y)
+    settings = {"class_offset": OFFSETS, "random_state": 0, "max_iter": 20, "tol": None}
+    model = StochasticClassifier(loss="log_loss", compute_objective=True, **settings).fit(X, Y)
     scores = model.decision_function(X) + OFFSETS
     loss = -log_softmax(scores, axis=1)[np.arange(len(Y)), Y].mean()
     norm = np.sum(model.coef_**2) + np.sum(model.intercept_**2)
@@ -69,10 +62,7 @@ def test_the_logarithms_of_the_shares_can_be_given():
         pieces.partial_fit(X[part], Y[part], classes=[0, 1, 2], sample_weight=weight[part])
     blocks = StochasticClassifier(class_offset=shares, **settings)
     assert blocks.fit_blocks([(X, Y)], [0, 1, 2], 4).score(X, Y) > 0.5
-    file = io.BytesIO()
-    save_model(file, models[2])
-    file.seek(0)
-    assert load_model(file).class_offset == models[2].class_offset
+    assert stored(models[2]).class_offset == models[2].class_offset
 
 
 @each(
@@ -91,7 +81,6 @@ def test_offsets_that_are_none(offset, message):
 
 def test_pieces_know_no_shares():
     model = StochasticClassifier(class_offset="logit_adjustment")
-    with pytest.raises(ValueError, match="some rows at a time"):
-        model.partial_fit(X, Y, classes=[0, 1, 2])
-    with pytest.raises(ValueError, match="some rows at a time"):
-        model.fit_blocks([(X, Y)], [0, 1, 2], 4)
+    for fit in (model.partial_fit, lambda X, y, classes: model.fit_blocks([(X, y)], classes, 4)):
+        with pytest.raises(ValueError, match="some rows at a time"):
+            fit(X, Y, [0, 1, 2])

@@ -122,11 +122,16 @@ def patient(monkeypatch):
     return PatientSVC
 
 
-def test_a_new_parameter_is_documented_and_checked(patient):
+def test_a_new_parameter_is_documented_checked_and_an_option(patient):
     assert ENTRY.findall(patient.__doc__)[1] == ("patience", "5")
     assert "Epochs without a smaller gap after which" in patient.__doc__
     with pytest.raises(InvalidParameterError, match=r"'patience' .* int in the range \[1"):
         patient(patience=0).fit(X, y)
+    parser = CommandParser()
+    add_parameter(parser, "patience")
+    args = parser.parse_args(["--patience", "7"])
+    assert given_parameters(args, defaults_of(patient)) == {"patience": 7}
+    assert in_flags("no progress; use patience=True", args) == "no progress; use --patience"
 
 
 def test_a_new_parameter_is_stored_unless_it_is_of_a_run(patient, monkeypatch):
@@ -134,14 +139,6 @@ def test_a_new_parameter_is_stored_unless_it_is_of_a_run(patient, monkeypatch):
     of_a_run = replace(PATIENCE, scope=Scope.RUN)
     monkeypatch.setitem(table.PARAMETERS, "patience", of_a_run)
     assert "patience" in table.of_scope(Scope.RUN)
-
-
-def test_a_new_parameter_is_an_option(patient):
-    parser = CommandParser()
-    add_parameter(parser, "patience")
-    args = parser.parse_args(["--patience", "7"])
-    assert given_parameters(args, defaults_of(patient)) == {"patience": 7}
-    assert in_flags("no progress; use patience=True", args) == "no progress; use --patience"
 
 
 def test_entries_that_are_no_parameters_are_refused():
