@@ -33,46 +33,42 @@ class Quick:
     slow: bool = False
 
 
-QUICK, SLOW = Quick(), Quick(slow=True)
+# By package: what takes seconds in its quick form, and what takes longer.
+QUICK = """
+benchmarks.peers: reference
+benchmarks.runs: consensus_rounds prediction profile
+experiments.alber2017: sweep table1
+experiments.formulations: consistency run
+experiments.keerthi2008: page seeding underflow updates
+experiments.lin2008: libsvm
+"""
+SLOW = """
+benchmarks.many_classes: growth run
+benchmarks: page
+benchmarks.peers: plots run
+benchmarks.runs: busy calibration choosing_c cluster_estimate growth newton_rounds
+benchmarks.stochastic: run
+experiments.chen2011: run
+experiments.keerthi2008: curves plots tables
+experiments.lin2008: growth kernels page
+"""
+
+
+def modules_in(listed):
+    """Return the modules of lines of a package and its modules."""
+    lines = [line.partition(": ") for line in listed.strip().splitlines()]
+    return [f"{package}.{name}" for package, _, names in lines for name in names.split()]
+
+
 MPI = Quick(needs=("mpi4py", "mpiexec"), slow=True)
 COMMANDS = {
-    "benchmarks.many_classes.growth": SLOW,
-    "benchmarks.many_classes.run": SLOW,
-    "benchmarks.page": SLOW,
-    "benchmarks.peers.plots": SLOW,
-    "benchmarks.peers.reference": QUICK,
-    "benchmarks.peers.run": SLOW,
-    "benchmarks.runs.busy": SLOW,
-    "benchmarks.runs.calibration": SLOW,
-    "benchmarks.runs.choosing_c": SLOW,
-    "benchmarks.runs.cluster_estimate": SLOW,
+    **dict.fromkeys(modules_in(QUICK), Quick()),
+    **dict.fromkeys(modules_in(SLOW), Quick(slow=True)),
     "benchmarks.runs.cluster_peers": Quick("spark --quick", ("pyspark", "java"), slow=True),
-    "benchmarks.runs.consensus_rounds": QUICK,
     "benchmarks.runs.from_disk": Quick("sparse 1 --quick"),
-    "benchmarks.runs.growth": SLOW,
-    "benchmarks.runs.newton_rounds": SLOW,
-    "benchmarks.runs.prediction": QUICK,
-    "benchmarks.runs.profile": QUICK,
     "benchmarks.runs.ranks": MPI,
-    "benchmarks.stochastic.run": SLOW,
     "experiments": Quick(added=""),
     "experiments.alber2017.speedup": MPI,
-    "experiments.alber2017.sweep": QUICK,
-    "experiments.alber2017.table1": QUICK,
-    "experiments.chen2011.run": SLOW,
-    "experiments.formulations.consistency": QUICK,
-    "experiments.formulations.run": QUICK,
-    "experiments.keerthi2008.curves": SLOW,
-    "experiments.keerthi2008.page": QUICK,
-    "experiments.keerthi2008.plots": SLOW,
-    "experiments.keerthi2008.seeding": QUICK,
-    "experiments.keerthi2008.tables": SLOW,
-    "experiments.keerthi2008.underflow": QUICK,
-    "experiments.keerthi2008.updates": QUICK,
-    "experiments.lin2008.growth": SLOW,
-    "experiments.lin2008.kernels": SLOW,
-    "experiments.lin2008.libsvm": QUICK,
-    "experiments.lin2008.page": SLOW,
 }
 # Words of the pages that stand for something of the reader's.
 STAND_FOR = {"NAME": "news20"}

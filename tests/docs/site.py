@@ -13,14 +13,8 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
 NEEDED = (
-    "sphinx",
-    "pydata_sphinx_theme",
-    "numpydoc",
-    "myst_parser",
-    "sphinx_design",
-    "sphinx_gallery",
-    "matplotlib",
-    "skl2onnx",
+    *("sphinx", "pydata_sphinx_theme", "numpydoc", "myst_parser", "sphinx_design"),
+    *("sphinx_gallery", "matplotlib", "skl2onnx"),
 )
 # What builds leave in docs.
 GENERATED = shutil.ignore_patterns("_build", "generated", "gallery", "command_line.md")

@@ -76,6 +76,7 @@ def test_rows_of_a_small_margin_are_rejected(binary):
     found = model.predict(X, reject=0.5)
     np.testing.assert_array_equal(found, np.where(margin < 0.5, -1, model.predict(X)))
     assert 0 < np.count_nonzero(found == -1) < len(X)
+    assert (model.predict(X, reject=margin.min()) != -1).all()  # as large as the threshold
 
 
 def test_rows_of_a_small_probability_are_rejected_also_with_costs(model):

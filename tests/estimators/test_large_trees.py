@@ -119,17 +119,10 @@ def test_decisions_by_cost_need_a_table(many):
 @each(
     "change",
     [
-        {"above": [0] * K},
-        {"above": [-1] * K},
-        {"nodes": ["a"] * K},
-        {"nodes": [None] * K},
-        {"nodes": [["a"]] * K},
-        {"nodes": ["a"]},
-        {"distances": [1.0]},
-        {"distances": "edges"},
-        {"distances": [[1.0] * 90]},
-        {"scale": -1.0},
-        {"scale": "x"},
+        *({"above": above} for above in ([0] * K, [-1] * K)),
+        *({"nodes": nodes} for nodes in (["a"] * K, [None] * K, [["a"]] * K, ["a"])),
+        *({"distances": found} for found in ([1.0], "edges", [[1.0] * 90])),
+        *({"scale": scale} for scale in (-1.0, "x")),
     ],
 )
 def test_trees_of_hostile_files_are_refused(change):

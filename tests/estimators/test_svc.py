@@ -15,13 +15,14 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import LinearSVC
 
-from manyclass import MulticlassSVC
+from manyclass import MulticlassSVC, MulticlassSVCCV
 from manyclass.problem import objective
 from manyclass.problem.dataset import Dataset
-from manyclass.problem.formulations import FORMULATIONS
+from manyclass.problem.formulations import FORMULATIONS, SHORT_NAMES
 from manyclass.problem.problem import Problem
 from tests.helpers.catalog import PAIRS
 from tests.helpers.iris import IRIS, fitted, tight
+from tests.helpers.model_files import stored
 
 
 # LinearSVC of scikit-learn 1.6 may stop at its limit; what it found by then is compared.
@@ -109,6 +110,16 @@ def test_binary_is_the_ordinary_svm(name, loss):
     np.testing.assert_allclose(model.coef_, stretch * peer.coef_, atol=1e-4)
     assert model.decision_function(X).shape == (100,)
     assert (model.predict(X) == peer.predict(X)).all()
+
+
+@pytest.mark.parametrize(("short", "full"), SHORT_NAMES.items())
+def test_short_names_train_the_same(short, full):
+    model, same = (fitted(formulation=name, tol=1e-3, warm_start=True) for name in (short, full))
+    np.testing.assert_array_equal(model.coef_, same.coef_)
+    assert model.get_params()["formulation"] == short
+    np.testing.assert_array_equal(stored(model).coef_, model.coef_)
+    assert model.fit(*IRIS).certificate_.relative_gap <= 1e-3
+    assert MulticlassSVCCV(formulation=short, Cs=[0.1], cv=2).fit(*IRIS).C_ == 0.1
 
 
 def test_top_k_begins_with_the_prediction():

@@ -1,5 +1,6 @@
 """The one catalogue that drives the tests: formulations x solvers x tiny problems."""
 
+import re
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import partial
@@ -49,84 +50,41 @@ class Solved:
 # class 0. So W = [[a, -a, 0], [-2b, b, b]] (OVR: three numbers), and P is a function of a and b.
 # Crammer-Singer, for one: losses 1 - a (against class 2) twice, so a = C; 1, 1 and 1 - 3b, so
 # 6b = 3C; the z of an example with a loss sum to C, that of (0, -1) evenly by symmetry.
-# Per formulation and loss: W, z (rows are examples), the optimum.
-FIVE_POINTS = {
-    ("crammer_singer", "hinge"): (
-        "1/2 -1/2 0, -1/2 1/4 1/4",
-        "0 0 1/2, 0 0 1/2, 0 1/2 0, 0 1/4 1/4, 0 0 1/2",
-        "33/16",
-    ),
-    ("weston_watkins", "hinge"): (
-        "1/2 -1/2 0, -2/3 1/3 1/3",
-        "0 0 1/2, 0 0 1/2, 0 1/2 0, 0 1/3 1/3, 0 0 1/2",
-        "25/12",
-    ),
-    ("weston_watkins", "squared_hinge"): (
-        "1/2 -1/2 0, -4/7 2/7 2/7",
-        "0 0 1/2, 0 0 1/2, 1/7 1 0, 0 1/7 1/7, 1/7 0 1",
-        "25/14",
-    ),
-    ("lee_lin_wahba", "hinge"): (
-        "1/2 -1/2 0, -2/3 1/3 1/3",
-        "0 1/2 1/2, 1/2 0 1/2, 1/2 1/2 0, 0 1/2 1/2, 1/2 0 1/2",
-        "53/12",
-    ),
-    ("lee_lin_wahba", "squared_hinge"): (
-        "1/2 -1/2 0, -4/9 2/9 2/9",
-        "0 1/2 1, 1/2 0 1, 5/9 11/9 0, 0 7/9 7/9, 5/9 0 11/9",
-        "73/18",
-    ),
-    ("adm", "hinge"): (
-        "0 0 0, 0 0 0",
-        "0 0 1/2, 0 0 1/2, 1/12 5/12 0, 0 1/4 1/4, 1/12 0 5/12",
-        "5/2",
-    ),
-    ("ats", "hinge"): (
-        "1 -1 0, -1 1/2 1/2",
-        "1/2 1/2 1/2, 1/2 1/2 1/2, 0 1/2 1/2, 1/2 1/2 1/2, 1/2 1/2 1/2",
-        "21/4",
-    ),
-    ("ats", "squared_hinge"): (
-        "2/3 -2/3 0, -2/3 1/3 1/3",
-        "1/3 1/3 1, 1/3 1/3 1, 1/3 4/3 2/3, 1/3 2/3 2/3, 1/3 2/3 4/3",
-        "29/6",
-    ),
-    ("atm", "hinge"): (
-        "0 0 0, 0 0 0",
-        "0 0 1/2, 0 0 1/2, 1/12 5/12 0, 0 1/4 1/4, 1/12 0 5/12",
-        "5/2",
-    ),
-    ("reinforced", "hinge"): (
-        "1 -1 0, -1 1/2 1/2",
-        "1/2 1/2 1/2, 1/2 1/2 1/2, 0 1/2 1/2, 1/2 1/2 1/2, 1/2 1/2 1/2",
-        "31/4",
-    ),
-    ("reinforced", "squared_hinge"): (
-        "1 -1 0, -1 1/2 1/2",
-        "1 0 1, 0 1 1, 0 3/2 3/2, 1 1/2 1/2, 0 3/2 3/2",
-        "9",
-    ),
-    ("mmr", "hinge"): (
-        "1/2 -1/2 0, -2/3 1/3 1/3",
-        "1/2 0 0, 0 1/2 0, 0 0 1/2, 1/2 0 0, 0 1/2 0",
-        "23/12",
-    ),
-    ("mmr", "squared_hinge"): (
-        "1/2 -1/2 0, -2/3 1/3 1/3",
-        "1/2 0 0, 0 1/2 0, 0 0 2/3, 1/3 0 0, 0 2/3 0",
-        "4/3",
-    ),
-    ("one_vs_rest", "hinge"): (
-        "1 -1 0, -1 1/2 1/2",
-        "1/2 1/2 1/2, 1/2 1/2 1/2, 0 1/2 1/2, 1/2 1/2 1/2, 1/2 1/2 1/2",
-        "21/4",
-    ),
-    ("one_vs_rest", "squared_hinge"): (
-        "2/3 -2/3 0, -3/4 1/4 1/4",
-        "1/3 1/3 1, 1/3 1/3 1, 1/4 5/4 3/4, 1/4 3/4 3/4, 1/4 3/4 5/4",
-        "115/24",
-    ),
-}
+# Per formulation and loss: the optimum, W, z (rows are examples).
+SOLUTIONS = """
+crammer_singer hinge: 33/16; 1/2 -1/2 0, -1/2 1/4 1/4;
+    0 0 1/2, 0 0 1/2, 0 1/2 0, 0 1/4 1/4, 0 0 1/2
+weston_watkins hinge: 25/12; 1/2 -1/2 0, -2/3 1/3 1/3;
+    0 0 1/2, 0 0 1/2, 0 1/2 0, 0 1/3 1/3, 0 0 1/2
+weston_watkins squared_hinge: 25/14; 1/2 -1/2 0, -4/7 2/7 2/7;
+    0 0 1/2, 0 0 1/2, 1/7 1 0, 0 1/7 1/7, 1/7 0 1
+lee_lin_wahba hinge: 53/12; 1/2 -1/2 0, -2/3 1/3 1/3;
+    0 1/2 1/2, 1/2 0 1/2, 1/2 1/2 0, 0 1/2 1/2, 1/2 0 1/2
+lee_lin_wahba squared_hinge: 73/18; 1/2 -1/2 0, -4/9 2/9 2/9;
+    0 1/2 1, 1/2 0 1, 5/9 11/9 0, 0 7/9 7/9, 5/9 0 11/9
+adm hinge: 5/2; 0 0 0, 0 0 0;
+    0 0 1/2, 0 0 1/2, 1/12 5/12 0, 0 1/4 1/4, 1/12 0 5/12
+ats hinge: 21/4; 1 -1 0, -1 1/2 1/2;
+    1/2 1/2 1/2, 1/2 1/2 1/2, 0 1/2 1/2, 1/2 1/2 1/2, 1/2 1/2 1/2
+ats squared_hinge: 29/6; 2/3 -2/3 0, -2/3 1/3 1/3;
+    1/3 1/3 1, 1/3 1/3 1, 1/3 4/3 2/3, 1/3 2/3 2/3, 1/3 2/3 4/3
+atm hinge: 5/2; 0 0 0, 0 0 0;
+    0 0 1/2, 0 0 1/2, 1/12 5/12 0, 0 1/4 1/4, 1/12 0 5/12
+reinforced hinge: 31/4; 1 -1 0, -1 1/2 1/2;
+    1/2 1/2 1/2, 1/2 1/2 1/2, 0 1/2 1/2, 1/2 1/2 1/2, 1/2 1/2 1/2
+reinforced squared_hinge: 9; 1 -1 0, -1 1/2 1/2;
+    1 0 1, 0 1 1, 0 3/2 3/2, 1 1/2 1/2, 0 3/2 3/2
+mmr hinge: 23/12; 1/2 -1/2 0, -2/3 1/3 1/3;
+    1/2 0 0, 0 1/2 0, 0 0 1/2, 1/2 0 0, 0 1/2 0
+mmr squared_hinge: 4/3; 1/2 -1/2 0, -2/3 1/3 1/3;
+    1/2 0 0, 0 1/2 0, 0 0 2/3, 1/3 0 0, 0 2/3 0
+one_vs_rest hinge: 21/4; 1 -1 0, -1 1/2 1/2;
+    1/2 1/2 1/2, 1/2 1/2 1/2, 0 1/2 1/2, 1/2 1/2 1/2, 1/2 1/2 1/2
+one_vs_rest squared_hinge: 115/24; 2/3 -2/3 0, -3/4 1/4 1/4;
+    1/3 1/3 1, 1/3 1/3 1, 1/4 5/4 3/4, 1/4 3/4 3/4, 1/4 3/4 5/4
+"""
+MADE = re.findall(r"(\w+) (\w+): (.+); (.+);\n +(.+)", SOLUTIONS)
+FIVE_POINTS = {(name, loss): (W, z, optimum) for name, loss, optimum, W, z in MADE}
 # Where another z gives the same W and D.
 MANY_DUALS = {"weston_watkins", "adm", "ats", "atm", "reinforced", "one_vs_rest"}
 

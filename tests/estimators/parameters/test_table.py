@@ -24,15 +24,8 @@ from manyclass.estimators.parameters.description import Option, Parameter, Scope
 from manyclass.estimators.parameters.documented import defaults_of, documented
 from manyclass.persistence import model_schema
 
-ESTIMATORS = [
-    MulticlassSVC,
-    MulticlassSVCCV,
-    MultilabelSVC,
-    MultilabelSVCCV,
-    MultinomialLogisticRegression,
-    MultinomialLogisticRegressionCV,
-    StochasticClassifier,
-]
+ESTIMATORS = [MulticlassSVC, MultilabelSVC, MultinomialLogisticRegression, StochasticClassifier]
+ESTIMATORS += [MulticlassSVCCV, MultilabelSVCCV, MultinomialLogisticRegressionCV]
 each = pytest.mark.parametrize
 ENTRY = re.compile(r"(?m)^(\w+) : .*default=(.*)$")
 X, y = np.random.default_rng(0).normal(size=(40, 3)), np.repeat([0, 1, 2, 3], 10)
@@ -63,15 +56,9 @@ def test_every_parameter_is_of_an_estimator():
 
 
 OTHERS = {
-    "formulation": "weston_watkins",
-    "C": 2.0,
-    "loss": "squared_hinge",
-    "fit_intercept": False,
-    "intercept_scaling": 2.0,
-    "class_weight": {0: 2.0, 1: 1.0, 2: 1.0, 3: 1.0},
-    "costs": 2 - 2 * np.eye(4),
-    "cost_scaling": "slack",
-    "class_offset": [0.0, 1.0, 0.0, 0.0],
+    **{"formulation": "weston_watkins", "C": 2.0, "loss": "squared_hinge", "fit_intercept": False},
+    **{"intercept_scaling": 2.0, "class_weight": {0: 2.0, 1: 1.0, 2: 1.0, 3: 1.0}},
+    **{"costs": 2 - 2 * np.eye(4), "cost_scaling": "slack", "class_offset": [0.0, 1.0, 0.0, 0.0]},
 }
 
 
