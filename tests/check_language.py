@@ -4,8 +4,6 @@ Reads Markdown, docstrings and comments of Python files, and comments of C++ fil
 line, phrase and replacement; exits with 1 if there are any.
 """
 
-from __future__ import annotations
-
 import ast
 import io
 import re
@@ -36,7 +34,7 @@ PHRASES = {
 SUFFIXES = {".md", ".rst", ".py", ".hpp", ".cpp"}
 
 
-def prose(path: Path) -> str:
+def prose(path):
     """Return the text of a file without its code, line by line."""
     text = path.read_text(encoding="utf-8")
     if path.suffix == ".py":
@@ -46,7 +44,7 @@ def prose(path: Path) -> str:
     return text
 
 
-def python_prose(text: str) -> str:
+def python_prose(text):
     """Return a Python file with its docstrings and comments only, line by line."""
     source = text.splitlines()
     kept = [""] * len(source)
@@ -61,7 +59,7 @@ def python_prose(text: str) -> str:
     return "\n".join(kept)
 
 
-def complaints(path: Path) -> list[str]:
+def complaints(path):
     """Return one line for each phrase found in a file."""
     text, found = prose(path), []
     for pattern, use in PHRASES.items():

@@ -1,13 +1,9 @@
 """Fixtures shared by all tests."""
 
-from __future__ import annotations
-
 import os
 import signal
 import threading
-from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -31,17 +27,17 @@ SHARED_DATA = Path(__file__).resolve().parents[2] / "shared" / "data"
 
 
 @pytest.fixture(params=_core.instruction_sets())
-def instruction_set(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
+def instruction_set(request, monkeypatch):
     """Each instruction set of this machine in turn, in use."""
     monkeypatch.setenv(VARIABLE, request.param)
     return str(request.param)
 
 
 @pytest.fixture
-def shared_data() -> Callable[[str], Path]:
+def shared_data():
     """A real data set by name; the test is skipped where it is absent."""
 
-    def find(name: str) -> Path:
+    def find(name):
         path = SHARED_DATA / f"{name}.bz2"
         if not path.exists():
             pytest.skip(f"the real data set {name} is not beside this checkout")
@@ -51,20 +47,20 @@ def shared_data() -> Callable[[str], Path]:
 
 
 @pytest.fixture
-def ctrl_c_in(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[type, str], list[Any]]]:
+def ctrl_c_in(monkeypatch):
     """Send SIGINT while a method runs; return the objects of its calls, then SIGINT."""
-    objects: list[Any] = []
+    objects = []
 
-    def send() -> None:
+    def send():
         objects.append(signal.SIGINT)
         os.kill(os.getpid(), signal.SIGINT)
 
     timer = threading.Timer(0.3, send)
 
-    def watch(owner: type, name: str) -> list[Any]:
+    def watch(owner, name):
         original = getattr(owner, name)
 
-        def watched(self: Any, *arguments: Any, **options: Any) -> Any:
+        def watched(self, *arguments, **options):
             objects.append(self)
             if not timer.ident:
                 timer.start()
@@ -79,6 +75,6 @@ def ctrl_c_in(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[type, str],
 
 
 @pytest.fixture(name="run")
-def run_fixture(capsys: pytest.CaptureFixture[str]) -> Cli:
+def run_fixture(capsys):
     """Run a command of the command line in this process."""
     return Cli(capsys)

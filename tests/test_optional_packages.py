@@ -1,12 +1,9 @@
 """Tests skip what is not installed; `make test-rest` runs those that `make test` cannot run."""
 
-from __future__ import annotations
-
 import ast
 import re
 import sys
 import tomllib
-from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 
@@ -22,39 +19,39 @@ MODULES = {"scikit-learn": "sklearn", "pytest-xdist": "xdist", "myst-parser": "m
 TRIED = {"liblinear"}
 
 
-def modules(requirements: list[str]) -> set[str]:
+def modules(requirements):
     """Return the modules of some requirements of pyproject.toml."""
     names = {re.split(r"[\[>=<]", line)[0] for line in requirements}
     return {MODULES.get(name, name).replace("-", "_") for name in names}
 
 
 @cache
-def project() -> dict:
+def project():
     """Return the table of the project in pyproject.toml."""
     return tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
 
 
 @cache
-def left_out() -> set[str]:
+def left_out():
     """Return the modules of the extras that `make test` does not install."""
     extras = project()["optional-dependencies"]
     there = modules(project()["dependencies"]) | modules(extras["test"]) | TRIED
     return set().union(*map(modules, extras.values())) - there
 
 
-def imported(node: ast.AST) -> list[str]:
+def imported(node):
     """Return the modules that a statement imports."""
     if isinstance(node, ast.Import):
         return [alias.name for alias in node.names]
     return [node.module] if isinstance(node, ast.ImportFrom) and node.module else []
 
 
-def actual(name: str) -> str:
+def actual(name):
     """Return the package that a helper of the tests needs, or the name itself."""
     return HELPERS.get(name, name)
 
 
-def skipped_without(node: ast.AST) -> str | None:
+def skipped_without(node):
     """Return the module that a call of importorskip or find_spec asks for."""
     if isinstance(node, ast.Call) and ast.unparse(node.func).endswith(
         ("importorskip", "find_spec")
@@ -64,7 +61,7 @@ def skipped_without(node: ast.AST) -> str | None:
     return None
 
 
-def unguarded(tree: ast.Module) -> Iterator[str]:
+def unguarded(tree):
     """Yield the modules that a file imports first of all, though they may be missing."""
     installed = modules(project()["dependencies"]) | {"pytest", "hypothesis", *OWN}
     guarded = False
@@ -77,7 +74,7 @@ def unguarded(tree: ast.Module) -> Iterator[str]:
                 yield name
 
 
-def is_slow(node: ast.stmt) -> bool:
+def is_slow(node):
     """Whether a statement marks its module, or a test, as slow."""
     if isinstance(node, ast.Assign):
         return ast.unparse(node.targets[0]) == "pytestmark" and "mark.slow" in ast.unparse(node)
@@ -85,7 +82,7 @@ def is_slow(node: ast.stmt) -> bool:
     return any(ast.unparse(mark) == "pytest.mark.slow" for mark in marks)
 
 
-def needs_of_quick_tests(tree: ast.Module) -> set[str]:
+def needs_of_quick_tests(tree):
     """Return the packages that `make test` does not install, and tests need that are not slow."""
     if any(isinstance(statement, ast.Assign) and is_slow(statement) for statement in tree.body):
         return set()

@@ -1,7 +1,5 @@
 """The rules that keep packages apart and fits short, checked on the source and on one fit."""
 
-from __future__ import annotations
-
 import ast
 import re
 import sys
@@ -23,21 +21,21 @@ MODULES, FUNCTIONS = 21, 180
 ANY_LINES = 29  # with the type Any; lower it when there are fewer
 
 
-def private(name: str) -> bool:
+def private(name):
     return (
         name.startswith("_") and not name.endswith("__") and name not in OF_SKLEARN | OF_NAMEDTUPLE
     )
 
 
-def package_of(path: Path) -> str:
+def package_of(path):
     return path.relative_to(SOURCE).parts[0]
 
 
-def of_self(node: ast.Attribute) -> bool:
+def of_self(node):
     return isinstance(node.value, ast.Name) and node.value.id in ("self", "cls")
 
 
-def attributes_in(tree: ast.AST) -> set[str]:
+def attributes_in(tree):
     """Names that the classes of a module define: methods, variables, attributes of self."""
     names = set()
     for node in ast.walk(tree):
@@ -49,7 +47,7 @@ def attributes_in(tree: ast.AST) -> set[str]:
     return names
 
 
-def stores(node: ast.AST) -> bool:
+def stores(node):
     return isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)
 
 

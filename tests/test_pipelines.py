@@ -1,7 +1,5 @@
 """Methods of the classifier at the end of a pipeline, a search, or both."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from sklearn.datasets import load_iris

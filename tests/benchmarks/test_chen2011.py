@@ -1,7 +1,5 @@
 """The experiments of Chen et al. 2011: what is trained, and what is read from the curves."""
 
-from __future__ import annotations
-
 import json
 
 import numpy as np
@@ -26,21 +24,15 @@ def curve(seconds, accuracies, n=10, method="SVM"):
     return {"method": method, "n": n, "steps": steps, "seconds": seconds, "accuracies": accuracies}
 
 
-def test_checkpoints_end_with_the_last_step():
+def test_checkpoints_orders_and_pieces_of_rows():
     for setting in SETTINGS.values():
         marks = checkpoints(setting.steps)
         assert marks[-1] == setting.steps
         assert marks == sorted(set(marks))
-
-
-def test_every_epoch_visits_all_rows():
     order = row_order(np.random.default_rng(0), 7, 17)
     assert len(order) == 17
     assert sorted(order[:7]) == sorted(order[7:14]) == list(range(7))
     assert len(set(order[14:])) == 3
-
-
-def test_pieces_are_the_rows_up_to_the_last_mark():
     X, labels = sp.csr_array(np.eye(6)), np.arange(6)
     found = list(training.pieces(X, labels, [1, 3, 6]))
     assert [rows.shape[0] for rows, _ in found] == [1, 2, 3]
@@ -95,18 +87,12 @@ def test_the_exact_problem_is_the_same():
     assert f == pytest.approx(alpha * model.certificate_.primal_objective, rel=1e-6)
 
 
-def test_alpha_is_the_best_and_of_equals_the_largest():
+def test_the_best_alpha_seconds_and_levels_of_curves():
     assert training.best_alpha({"1e-05": 0.8, "0.0001": 0.9, "0.001": 0.9, "0.01": 0.7}) == 1e-3
-
-
-def test_seconds_are_interpolated_at_the_first_crossing():
     found = measured.reached(0.75, curve([1.0, 2.0, 4.0], [[0.5, 1.0, 0.6], [0.8, 0.1, 0.1]]))
     np.testing.assert_allclose(found, [1.5, 1.0])
     assert measured.reached(0.9, curve([1.0, 2.0], [[0.5, 0.8]])) == np.inf
     assert measured.reached(0.75, curve([1.0, 2.0], [[0.5, 1.0]]), "steps") == 1000.5
-
-
-def test_levels_are_the_peaks_of_the_smallest_sizes():
     curves = [curve([1.0, 2.0], [[peak, 0.5]]) for peak in (0.6129, 0.71, 0.71, 0.9)]
     assert measured.levels(curves) == [0.612, 0.71]
 

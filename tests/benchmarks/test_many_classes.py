@@ -24,19 +24,10 @@ SETTING = {"formulation": "crammer_singer", "weights": "dense", "n_jobs": 1, "to
 
 
 def entry(**changes):
-    found = {
-        "date": "2026-01-02",
-        "seconds": 1.25,
-        "megabytes": 2000.0,
-        "training_megabytes": 1500.0,
-        "epochs": 7,
-        "objective": 10.0,
-        "gap": 0.005,
-        "accuracy": 0.385,
-        "weights_density": 0.02,
-        "duals_per_example": 3.2,
-    }
     sizes = {"n": 1000, "d": 50_000, "k": 2000, "nnz": 80_000, "n_test": 10}
+    found = {"date": "2026-01-02", "seconds": 1.25, "megabytes": 2000.0, "epochs": 7}
+    found |= {"training_megabytes": 1500.0, "objective": 10.0, "gap": 0.005, "accuracy": 0.385}
+    found |= {"weights_density": 0.02, "duals_per_example": 3.2}
     return {"data": "text", **sizes, **SETTING, **found, **changes}
 
 
@@ -58,6 +49,7 @@ def test_the_training_part_has_the_shape_and_all_classes():
     assert data.X_test.shape == (55, 2552)
     assert data.labels_test.min() >= 0
     assert np.unique(data.labels).tolist() == list(range(57))
+    assert len({shape.name for shape in SHAPES}) == len(SHAPES)
 
 
 def test_what_is_saved_is_read_again(saved):
@@ -93,16 +85,12 @@ def test_dense_and_sparse_weights_are_counted_alike(monkeypatch):
 
 
 @pytest.mark.slow
-def test_a_fresh_process_answers_or_says_why_not():
+def test_a_fresh_process_answers_or_says_why_not_and_has_a_time_limit():
     assert in_fresh_process(os.path.join, "a", "b") == str(Path("a") / "b")
     with pytest.raises(FailedError, match="ValueError: invalid literal"):
         in_fresh_process(int, "x")
     with pytest.raises(FailedError, match="ended with exit code 3"):
         in_fresh_process(os._exit, 3)
-
-
-@pytest.mark.slow
-def test_a_fresh_process_has_a_time_limit():
     with pytest.raises(FailedError, match="more than 0 s"):
         in_fresh_process(os.path.join, "a", limit=0)
 
@@ -142,12 +130,8 @@ def test_w_too_large_to_be_dense_is_not_tried(monkeypatch):
 
 
 def test_tables():
-    entries = [
-        entry(),
-        entry(tol=1e-3, C=10.0),
-        entry(tol=1e-3),
-        entry(data="more", failed="more than 9 s"),
-    ]
+    failed = entry(data="more", failed="more than 9 s")
+    entries = [entry(), entry(tol=1e-3, C=10.0), entry(tol=1e-3), failed]
     data = data_table(entries).splitlines()
     assert data[2:] == [
         "| text | 1,000 | 50,000 | 2,000 | 80 | 0.4 |",
@@ -156,9 +140,8 @@ def test_tables():
     runs = runs_table([*entries, entry(n_jobs=2, seconds=0.7)]).splitlines()
     assert len(runs) == 6
     assert len({line.count("|") for line in runs}) == 1
-    assert runs[2].startswith(
-        "| text | Crammer-Singer | dense | 1 | 0.01 | 1.25 | 0.7 | 7 | 5.0e-03"
-    )
+    begin = "| text | Crammer-Singer | dense | 1 | 0.01 | 1.25 | 0.7 | 7 | 5.0e-03"
+    assert runs[2].startswith(begin)
     assert runs[2].endswith("| 38.5 % | 2,000 | 1,500 | 2 % | 3.2 |")
     assert "more than 9 s" in runs[5]
     assert costs_table(entries).splitlines()[2:] == ["| text | Crammer-Singer | 38.5 % | 38.5 % |"]
@@ -227,9 +210,8 @@ def test_growth_gives_a_formulation_up_after_it_failed(monkeypatch):
         return {"seconds": 1.0}
 
     set_call(monkeypatch, call)
-    arguments = argparse.Namespace(
-        formulations=["slow", "fast"], tol=1.0, weights="auto", time_limit=1.0, quick=False
-    )
+    given = {"tol": 1.0, "weights": "auto", "time_limit": 1.0, "quick": False}
+    arguments = argparse.Namespace(formulations=["slow", "fast"], **given)
     points = many_classes_growth.measure("k", arguments)
     n_sizes = len(many_classes_growth.GROWING["k"])
     assert tried.count("slow") == 1
@@ -237,14 +219,9 @@ def test_growth_gives_a_formulation_up_after_it_failed(monkeypatch):
     assert [list(point["found"]) for point in points] == [["fast"]] * n_sizes
 
 
-def test_shapes_have_names_of_their_own():
-    assert len({shape.name for shape in SHAPES}) == len(SHAPES)
-
-
 @pytest.mark.slow
 def test_the_memory_of_a_fit_has_w():
     """320 numbers of float32 for each of 40,000 features: 51 MB, and what training needs beside."""
-    found = growth_of_epochs.peaks(
-        growth_of_epochs.Size(n=600, k=320, words=10), ["crammer_singer"]
-    )
+    size = growth_of_epochs.Size(n=600, k=320, words=10)
+    found = growth_of_epochs.peaks(size, ["crammer_singer"])
     assert 40 < found["crammer_singer"] < 200

@@ -69,13 +69,10 @@ def test_a_race_ends_and_makes_a_table(data, optima):
     assert "iris" in tables.accuracy_table([entry])
 
 
-def test_a_new_entry_takes_the_place_of_the_old_one():
+def test_entries_are_replaced_and_read_again(tmp_path):
     old = [{"problem": "a", "data": "x", "solvers": [1]}, {"problem": "a", "data": "y"}]
     new = [{"problem": "a", "data": "x", "solvers": [2]}]
     assert report.merged(old, new) == [new[0], old[1]]
-
-
-def test_what_is_written_is_read_again(tmp_path):
     path = tmp_path / "folder" / "latest.json"
     result = {"machine": {}, "skipped": [], "entries": [{"problem": "a", "solvers": [{"name": 1}]}]}
     report.write(path, result)

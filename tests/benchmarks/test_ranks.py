@@ -1,7 +1,5 @@
 """Measurements of training on ranks: runs, tables, the figure of speed-ups."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -11,14 +11,7 @@ from benchmarks.stochastic import costs as stochastic_costs
 from benchmarks.stochastic import run as stochastic
 from benchmarks.stochastic import tables as stochastic_tables
 from benchmarks.stochastic.curves import Lengths, best_alphas, curves, final, first_epoch
-from benchmarks.stochastic.seconds import (
-    Limits,
-    Run,
-    Timed,
-    levels_of,
-    race,
-    read_curves,
-)
+from benchmarks.stochastic.seconds import Limits, Run, Timed, levels_of, race, read_curves
 from benchmarks.stochastic.solvers import (
     SOLVERS_OF_EPOCHS,
     Rows,
@@ -92,23 +85,15 @@ def test_all_alphas_begin_and_the_best_go_on(data):
 def test_refits_are_not_tried_beyond_the_last(data):
     solver = BY_NAME["sklearn_saga"]
     found = curves(solver, rows_of(data, solver), Lengths(2, 5))[solver.name]
-    assert {tuple(epoch for epoch, _ in curve) for curve in found.values()} == {
-        (1, 2),
-        (1, 2, 3, 5),
-    }
+    epochs = {tuple(epoch for epoch, _ in curve) for curve in found.values()}
+    assert epochs == {(1, 2), (1, 2, 3, 5)}
 
 
-def test_the_end_is_the_middle_of_the_last_three():
+def test_ends_alphas_and_first_epochs_of_curves():
     assert final([(1, 0.9), (2, 0.5), (3, 0.7), (4, 0.6)]) == 0.6
     assert final([(1, 0.9)]) == 0.9
-
-
-def test_the_best_alpha_is_one_that_went_on():
     found = {1.0: [(1, 0.9)], 0.1: [(1, 0.2), (2, 0.5)], 0.01: [(1, 0.2), (2, 0.5)]}
     assert best_alphas(found) == [0.1, 0.01]
-
-
-def test_the_first_epoch_of_a_level():
     assert first_epoch([(1, 0.5), (3, 0.7)], 0.6) == 3
     assert first_epoch([(1, 0.5), (3, 0.7)], 0.8) is None
 
@@ -156,21 +141,12 @@ def measured(data):
         name: {f"{alpha:g}": curve for alpha, curve in each.items()} for name, each in found.items()
     }
     assert {name: read_curves(each) for name, each in written.items()} == found
+    versions = {"python": "3", "versions": {"scikit-learn": "1", "numpy": "2"}}
+    seconds = race(solvers, data, written, LIMITS)
+    results = {"date": "2026-01-02", "sizes": data.describe(), "curves": written}
     return {
-        "machine": {
-            "cpu": "CPU",
-            "cores": 2,
-            "python": "3",
-            "versions": {"scikit-learn": "1", "numpy": "2"},
-        },
-        "data": {
-            "iris": {
-                "date": "2026-01-02",
-                "sizes": data.describe(),
-                "curves": written,
-                "seconds": race(solvers, data, written, LIMITS),
-            }
-        },
+        "machine": {"cpu": "CPU", "cores": 2, **versions},
+        "data": {"iris": {**results, "seconds": seconds}},
     }
 
 
@@ -191,12 +167,15 @@ def as_json(result):
     return result
 
 
-def test_tables(measured):
+def test_tables_also_of_levels_that_are_not_reached(measured):
     result = as_json(measured)
     assert "| iris | 75 | 4 | 3 | 4 |" in stochastic_tables.levels_table(result)
     text = stochastic_tables.seconds_tables(result)
     assert text.count("| iris |") == 3
     assert "2026-01-02, CPU, 2 cores" in text
+    own = {"levels": {"sgd": {"accuracy": 0.9, "epochs": None}}, "runs": {"1": {"seconds": [1.0]}}}
+    assert stochastic_tables.seconds_to(own, "sgd") == []
+    assert stochastic_tables.seconds_to(own, "best") == []
 
 
 def test_results_are_written_beside_those_in_the_file(measured, tmp_path):
@@ -207,12 +186,6 @@ def test_results_are_written_beside_those_in_the_file(measured, tmp_path):
     assert result["data"]["a"]["curves"] == {"x": {"0.1": [[1, 0.5]]}, "y": {}}
     runs = result["data"]["b"]["seconds"]["sklearn_sgd_hinge"]["runs"]
     assert all(len(run["seconds"]) >= 1 for run in runs.values())
-
-
-def test_a_level_that_is_not_reached_has_no_seconds():
-    own = {"levels": {"sgd": {"accuracy": 0.9, "epochs": None}}, "runs": {"1": {"seconds": [1.0]}}}
-    assert stochastic_tables.seconds_to(own, "sgd") == []
-    assert stochastic_tables.seconds_to(own, "best") == []
 
 
 def test_costs_and_memory_make_tables(data):

@@ -1,7 +1,5 @@
 """Data, models and folders for the tests of the command line."""
 
-from __future__ import annotations
-
 import shutil
 
 import pytest

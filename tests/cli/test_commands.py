@@ -1,7 +1,5 @@
 """The command line: training and prediction, what they do and print."""
 
-from __future__ import annotations
-
 import json
 import os
 from pathlib import Path
@@ -9,12 +7,20 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from manyclass import MulticlassSVC, load_model, load_svmlight, save_model
+from manyclass import (
+    MulticlassSVC,
+    MultinomialLogisticRegression,
+    load_model,
+    load_svmlight,
+    save_model,
+)
 from manyclass.cli import predict
 from manyclass.cli.console import proven
-from manyclass.problem.formulations import FORMULATIONS, SHORT_NAMES
+from manyclass.problem.formulations import SHORT_NAMES
+from tests.helpers.catalog import PAIRS
 from tests.helpers.command_line import TINY, names
 
+LOGISTIC = ["--formulation", "logistic"]
 # train
 
 
@@ -44,28 +50,18 @@ def test_train_is_the_estimator(corpus, run, here):
         *("crammer_singer", "--loss", "hinge", "--quiet"),
     )
     X, y = load_svmlight(corpus / "train.txt", 500, np.float64)
-    expected = MulticlassSVC(
-        C=0.5,
-        tol=0.1,
-        stopping="kkt",
-        random_state=3,
-        fit_intercept=False,
-        class_weight="balanced",
-        max_iter=77,
-        n_jobs=2,
-    ).fit(X, y)
+    params = {"C": 0.5, "tol": 0.1, "stopping": "kkt", "random_state": 3, "n_jobs": 2}
+    params |= {"fit_intercept": False, "class_weight": "balanced", "max_iter": 77}
+    expected = MulticlassSVC(**params).fit(X, y)
     model = load_model("m")
     assert model.get_params() == expected.set_params(n_jobs=None).get_params()
     np.testing.assert_array_equal(model.coef_, expected.coef_)
 
 
-def test_train_defaults_are_the_estimator_s(tiny):
+def test_train_defaults_are_the_estimator_s(run, tiny):
     expected = MulticlassSVC(C=10, random_state=0).get_params()
     assert load_model("abc").get_params() == expected
     assert load_model("abc").coef_.dtype == np.float32
-
-
-def test_quiet_train_prints_nothing(run, tiny):
     assert run.works("train", "tiny", "m", "--quiet") == []
 
 
@@ -86,10 +82,16 @@ def test_not_converged_is_a_warning(run, corpus, here):
     assert load_model("m").n_iter_ == 1
 
 
-def test_an_existing_model_is_replaced(run, tiny):
+def test_existing_files_are_replaced_and_keep_their_permissions(run, tiny):
     run.works("train", "tiny", "abc", "--quiet", "-C", "0.125")
     assert load_model("abc").C == 0.125
     assert names(tiny) == ["abc", "tiny"]
+    for name in ("abc", "out"):
+        Path(name).touch()
+        Path(name).chmod(0o640)
+    run.works("train", "tiny", "abc", "--quiet")
+    run.works("predict", "tiny", "abc", "out")
+    assert [Path(name).stat().st_mode & 0o777 for name in ("abc", "out")] == [0o640] * 2
 
 
 def test_a_link_is_followed(run, tiny):
@@ -103,29 +105,13 @@ def test_a_link_is_followed(run, tiny):
     assert names("folder") == ["model", "out"]
 
 
-@pytest.mark.parametrize(("short", "full"), [*SHORT_NAMES.items(), ("adm", "adm")])
-def test_formulations_have_short_names(run, tiny, short, full):
-    run.works("train", "tiny", "m", "--quiet", "--formulation", short)
-    run.works("train", "tiny", "n", "--quiet", "--formulation", full)
-    assert load_model("m").formulation == load_model("n").formulation == full
-    np.testing.assert_array_equal(load_model("m").coef_, load_model("n").coef_)
-
-
-def test_every_formulation_with_every_loss_that_it_takes(run, tiny):
-    for name, formulation in FORMULATIONS.items():
-        for loss in formulation.losses():
-            run.works("train", "tiny", "m", "--quiet", "--formulation", name, "--loss", loss)
-            about = json.loads(run.works("info", "m", "--json")[0])
-            assert (about["formulation"], about["loss"]) == (name, loss)
-
-
-def test_an_existing_file_keeps_its_permissions(run, tiny):
-    for name in ("abc", "out"):
-        Path(name).touch()
-        Path(name).chmod(0o640)
-    run.works("train", "tiny", "abc", "--quiet")
-    run.works("predict", "tiny", "abc", "out")
-    assert [Path(name).stat().st_mode & 0o777 for name in ("abc", "out")] == [0o640] * 2
+def test_every_formulation_with_every_loss_that_it_takes_and_short_names(run, tiny):
+    named = [(name, name, loss) for name, loss in PAIRS]
+    named += [(short, name, "hinge") for short, name in SHORT_NAMES.items()]
+    for short, name, loss in named:
+        run.works("train", "tiny", "m", "--quiet", "--formulation", short, "--loss", loss)
+        about = json.loads(run.works("info", "m", "--json")[0])
+        assert (about["formulation"], about["loss"]) == (name, loss)
 
 
 def test_names_as_long_as_the_system_allows(run, tiny):
@@ -133,6 +119,80 @@ def test_names_as_long_as_the_system_allows(run, tiny):
     run.works("train", "tiny", model, "--quiet")
     run.works("predict", "tiny", model, out)
     assert names(tiny) == ["abc", model, out, "tiny"]
+
+
+# Weights of classes, the bias, the alias of C and standard input.
+
+
+def check_coef(path, data, **params):
+    """A model file has the weights of the estimator."""
+    X, y = load_svmlight(data)
+    same = MulticlassSVC(random_state=0, **params).fit(X, y)
+    np.testing.assert_array_equal(load_model(path).coef_, same.coef_)
+    np.testing.assert_array_equal(load_model(path).intercept_, same.intercept_)
+
+
+def test_weights_of_labels(run, corpus, here):
+    data = corpus / "train.txt"
+    run.works("train", data, "m", "--class-weight", "3=2", "--class-weight", "5.0=0.5", "-c", "2")
+    check_coef("m", data, C=2, class_weight={3: 2.0, 5: 0.5})
+    weights = ["--class-weight", "3=2", "--class-weight", "3.0=3"]
+    message = run.fails("train", data, "n", *weights)
+    assert message == "argument --class-weight: the label 3 is given twice"
+
+
+def test_weights_of_words(run, tiny):
+    for solver in ("dual", "stochastic"):
+        run.works("train", "tiny", solver, "--class-weight", "a=2", "--solver", solver)
+    check_coef("dual", "tiny", class_weight={"a": 2.0})
+
+
+@pytest.mark.parametrize(("bias", "intercept"), [("2", True), ("-1", False), ("0", False)])
+def test_bias(run, tiny, bias, intercept):
+    run.works("train", "tiny", "m", "--bias", bias)
+    check_coef("m", "tiny", fit_intercept=intercept, intercept_scaling=2.0)
+
+
+def test_standard_input(run, tiny):
+    ours = os.dup(0)
+    with (tiny / "tiny").open("rb") as file:
+        os.dup2(file.fileno(), 0)
+    try:
+        run.works("train", "-", "m", "--quiet")
+    finally:
+        os.dup2(ours, 0)
+        os.close(ours)
+    check_coef("m", "tiny")
+
+
+# Logistic regression.
+
+
+def test_logistic_regression(run, tiny):
+    lines = run.works("train", "tiny", "m", *LOGISTIC, "-C", "2", "--tol", "1e-6")
+    assert "proven" in lines[-2]
+    found = load_model("m")
+    X, y = load_svmlight("tiny")
+    same = MultinomialLogisticRegression(C=2, tol=1e-6, random_state=0).fit(X, y)
+    np.testing.assert_allclose(found.coef_, same.coef_, rtol=1e-6)
+    lines = run.works("predict", "tiny", "m", "-", "--probabilities")
+    shares = [float(line.split("\t")[1]) for line in lines]
+    np.testing.assert_allclose(shares, same.predict_proba(X).max(axis=1), rtol=1e-3)
+    about = json.loads(run.works("info", "m", "--json")[0])
+    assert (about["formulation"], about["loss"], about["C"]) == ("logistic", "log_loss", 2)
+    assert run.works("info", "m")[1] == "formulation  logistic, log_loss loss, C = 2"
+    run.works("train", "tiny", "m", *LOGISTIC, "--regularize-intercept")
+    assert load_model("m").regularize_intercept
+
+
+def test_logistic_regression_goes_on_from_a_checkpoint(run, tiny):
+    train = ["train", "tiny", "m", *LOGISTIC]
+    run.works(*train, "--checkpoint", "folder", "--tol", "0.5")
+    told = run.fails(*train, "--checkpoint", "folder")
+    assert told.endswith("continue it with --resume folder, or choose another folder")
+    lines = run.works(*train, "--resume", "folder")
+    assert any(line.startswith("continuing after epoch ") for line in lines)
+    assert "proven" in lines[-2]
 
 
 # predict
@@ -149,8 +209,9 @@ def test_predict_writes_a_label_per_row(run, corpus, here):
     assert Path("out").stat().st_mode & 0o777 == 0o666 & ~umask
 
 
-def test_predict_to_stdout(run, tiny):
-    assert run.works("predict", "tiny", "abc", "-") == list("abcabc")
+def test_predict_to_stdout_in_one_and_several_threads(run, tiny):
+    for jobs in ("1", "-1"):
+        assert run.works("predict", "tiny", "abc", "-", "--jobs", jobs) == list("abcabc")
 
 
 def test_predict_top_k(run, corpus, here, monkeypatch):
@@ -161,16 +222,9 @@ def test_predict_top_k(run, corpus, here, monkeypatch):
     assert lines == ["\t".join(map(str, row)) for row in expected]
 
 
-def test_predict_in_several_threads(run, tiny):
-    assert run.works("predict", "tiny", "abc", "-", "--jobs", "-1") == list("abcabc")
-
-
-def test_dummy_labels_do_not_matter(run, tiny):
+def test_labels_of_data_do_not_matter_nor_fewer_or_more_features(run, tiny):
     Path("data").write_text("0 1:1\n0.5 2:1\n")
     assert run.works("predict", "data", "abc", "-") == ["a", "b"]
-
-
-def test_fewer_and_more_features_than_the_model(run, tiny):
     Path("fewer").write_text("b 2:1\n")
     Path("more").write_text("c 3:1 900:5\nb 2:1 4:7\na 4:1\n")
     assert run.works("predict", "fewer", "abc", "-") == ["b"]
@@ -187,10 +241,8 @@ def test_labels_that_are_not_ascii(run, here):
 def test_class_names_with_spaces(run, tiny):
     save_model("m", MulticlassSVC().fit([[0.0], [1.0]], ["New York", "Rome"]))
     Path("data").write_text("0 1:0\n0 1:9\n")
-    assert run.works("predict", "data", "m", "-", "--top-k", "2") == [
-        "New York\tRome",
-        "Rome\tNew York",
-    ]
+    lines = run.works("predict", "data", "m", "-", "--top-k", "2")
+    assert lines == ["New York\tRome", "Rome\tNew York"]
 
 
 @pytest.mark.parametrize("name", ["two\nlines", "a\ttab", "car\rriage"])
@@ -213,19 +265,6 @@ def test_sparse_weights(run, corpus, tmp_path, name):
     assert accuracy["accuracy"] > 0.3
 
 
-def test_weights_that_cannot_be_sparse(run, corpus, tmp_path):
-    line = run.fails(
-        "train",
-        corpus / "train.txt",
-        tmp_path / "model",
-        "--weights",
-        "sparse",
-        "--formulation",
-        "lee_lin_wahba",
-    )
-    assert "train.txt: weights='sparse' does not go with this formulation" in line
-
-
 def test_training_goes_on_from_a_checkpoint(run, corpus, here):
     data = corpus / "train.txt"
     code, out, err = run("train", data, "m", "--checkpoint", "c", "--max-iter", 2)
@@ -237,8 +276,6 @@ def test_training_goes_on_from_a_checkpoint(run, corpus, here):
     assert load_model("m").certificate_.relative_gap <= 1e-4
     assert names(Path("c")) == ["checkpoint-000002", "checkpoint-000003"]
     message = run.fails("train", data, "m", "--resume", "c", "-C", 2)
-    assert message.startswith(
-        "c/checkpoint-000003: is a checkpoint of another problem (C: 1.0 there"
-    )
+    assert "c/checkpoint-000003: is a checkpoint of another problem (C: 1.0 there" in message
     message = run.fails("train", data, "m", "--checkpoint", "c")
     assert message.startswith("c: holds a checkpoint of an earlier training; continue it with")

@@ -1,7 +1,5 @@
 """The command line and its surroundings: full disks, pipes, signals."""
 
-from __future__ import annotations
-
 import os
 import signal
 import subprocess

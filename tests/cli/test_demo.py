@@ -1,7 +1,5 @@
 """The demo, at a tiny size: it runs, it is tidy, and what it says is true."""
 
-from __future__ import annotations
-
 import itertools
 import re
 
@@ -25,13 +23,10 @@ def lines():
     return written
 
 
-def test_is_tidy(lines):
+def test_is_tidy_and_tells_accuracy_certificate_and_times_of_both_data_sets(lines):
     assert 15 < len(lines) < 40
     assert max(map(len, lines)) <= 100
     assert all(line == line.rstrip() and "\n" not in line for line in lines)
-
-
-def test_tells_accuracy_certificate_and_times_of_both_data_sets(lines):
     text = "\n".join(lines)
     assert text.count("Certificate: the objective is") == 2
     assert text.count("manyclass MulticlassSVC, float32") == 2

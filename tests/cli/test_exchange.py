@@ -1,7 +1,5 @@
 """The command line: models for LIBLINEAR and ONNX, and from LIBLINEAR."""
 
-from __future__ import annotations
-
 import sys
 from pathlib import Path
 
@@ -13,7 +11,7 @@ from sklearn.preprocessing import Normalizer
 
 from manyclass import MulticlassSVC, load_liblinear, load_model, save_model
 from manyclass.cli import commands
-from tests.helpers.command_line import TINY, names
+from tests.helpers.command_line import names
 from tests.helpers.iris import IRIS
 from tests.helpers.liblinear_files import predicted, trained
 
@@ -100,36 +98,6 @@ def test_steps_that_onnx_would_get_wrong(run, here):
         message = run.fails("export", "pipeline", "out", "--format", "onnx", "--dtype", dtype)
         assert "a Normalizer with norm='max'" in message
     assert names(here) == ["pipeline"]
-
-
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        ("import - out", "argument MODEL: import reads a file, not standard input"),
-        ("import tiny -", "-: a manyclass model goes to a file, not to standard output"),
-        ("train tiny -", "-: a manyclass model goes to a file, not to standard output"),
-        ("export abc out", "the following arguments are required: --format"),
-        ("export abc out --format pmml", "argument --format: invalid choice: 'pmml'"),
-        ("export tiny out --format onnx", "tiny: cannot be read as a manyclass model"),
-        ("export nix out --format onnx", "nix: no such file or directory"),
-        ("export abc abc --format onnx", "abc: is an input too and would be overwritten"),
-        ("export abc tiny --format onnx", "tiny: is no ONNX model and would be overwritten"),
-        ("export abc tiny --format liblinear", "tiny: is no LIBLINEAR model and would be"),
-        ("export abc nix/out --format onnx", "cannot write nix/out: no such file"),
-        ("export abc out --format onnx --encode-labels", "argument --encode-labels: goes with"),
-        ("export abc out --format liblinear --dtype float32", "argument --dtype: goes with"),
-        ("import tiny out", "tiny:1: is no LIBLINEAR model: these begin with solver_type"),
-        ("import abc out", "abc:1: "),
-        ("import nix out", "nix: no such file or directory"),
-        ("import tiny tiny", "tiny: is an input too"),
-        ("import abc tiny", "tiny: is no manyclass model and would be overwritten"),
-    ],
-)
-def test_errors_leave_nothing(run, tiny, arguments, message):
-    before = names(tiny)
-    assert message in run.fails(*arguments.split())
-    assert names(tiny) == before
-    assert Path("tiny").read_text() == TINY
 
 
 @pytest.mark.parametrize(

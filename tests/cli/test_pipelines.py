@@ -1,7 +1,5 @@
 """The command line on model files of pipelines."""
 
-from __future__ import annotations
-
 import json
 import sys
 

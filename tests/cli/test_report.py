@@ -1,7 +1,5 @@
 """``manyclass report``, and ``evaluate --report``."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 
@@ -13,16 +11,20 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MaxAbsScaler
 
 from manyclass import MulticlassSVC, load_model, load_svmlight, save_model
-from tests.helpers.command_line import TINY, names
+from tests.cli.test_evaluate import NO_CLASS
+from tests.helpers.command_line import TINY
 
 
-def test_a_page_of_a_model_alone(run, tiny):
+def test_a_page_of_a_model_alone_and_standard_output(run, tiny):
     assert run.works("report", "abc", "-o", "page.html") == ["wrote page.html"]
     page = Path("page.html").read_text("utf-8")
     assert "<title>Model report: abc</title>" in page
     assert "Model file abc (format 1, by manyclass " in page
     assert "Convergence" in page
     assert "features-title" not in page
+    lines = run.works("report", "abc", "tiny", "-o", "-")
+    assert lines[0] == "<!doctype html>"
+    assert lines[-1].endswith("</html>")
 
 
 def test_a_page_with_data_and_names(run, tiny):
@@ -58,57 +60,22 @@ def test_pipelines(run, tiny):
     assert "is a pipeline that takes text" in run.fails("report", "texts", "tiny", "-o", "p")
 
 
-def test_standard_output(run, tiny):
-    lines = run.works("report", "abc", "tiny", "-o", "-")
-    assert lines[0] == "<!doctype html>"
-    assert lines[-1].endswith("</html>")
-
-
 def test_labels_of_no_class(run, tiny):
     Path("data").write_text("a 1:1\nd 2:1\n")
     code, _, err = run("report", "abc", "data", "-o", "p")
     assert code == 0
-    assert err == [
-        "manyclass: warning: data: 1 row with a label that is no class of the model; "
-        "counted as errors"
-    ]
+    assert err == [f"manyclass: warning: {NO_CLASS.format('1 row')}"]
 
 
 def test_only_reports_are_replaced(run, tiny):
     Path("other.html").write_text("<!doctype html>\n<title>mine</title>")
-    assert run.fails("report", "abc", "-o", "other.html") == (
-        "other.html: is no report of manyclass and would be overwritten; choose another name, or "
-        "give --force"
-    )
+    message = run.fails("report", "abc", "-o", "other.html")
+    assert message.startswith("other.html: is no report of manyclass and would be overwritten; ")
+    assert message.endswith("choose another name, or give --force")
     assert "is an input too" in run.fails("report", "abc", "tiny", "-o", "tiny", "--force")
     run.works("report", "abc", "-o", "other.html", "--force")
     run.works("report", "abc", "-o", "other.html")
     assert Path("tiny").read_text() == TINY
-
-
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        ("report abc", "the following arguments are required: -o/--output"),
-        ("report tiny -o p", "tiny: cannot be read as a manyclass model"),
-        ("report nix -o p", "nix: no such file or directory; check the name"),
-        ("report abc nix -o p", "nix: no such file or directory; check the name"),
-        ("report abc -o nix/p", "cannot write nix/p: no such file or directory"),
-        ("report abc -o p --feature-names nix", "nix: no such file or directory; check the name"),
-        ("report abc -o p --feature-names abc", "abc: is not in UTF-8 (byte "),
-        (
-            "report abc -o p --feature-names one",
-            "--feature-names: one has 1 lines, and the model 3",
-        ),
-        ("report abc -o p --top-features 0", "argument --top-features: must be a positive integer"),
-        ("report abc empty -o p", "empty:1: no examples"),
-    ],
-)
-def test_one_line_for_what_cannot_be(run, tiny, arguments, message):
-    Path("one").write_text("word")
-    Path("empty").touch()
-    assert message in run.fails(*arguments.split())
-    assert names(tiny) == ["abc", "empty", "one", "tiny"]
 
 
 def test_info_tells_the_time_of_training(run, tiny):
@@ -117,16 +84,13 @@ def test_info_tells_the_time_of_training(run, tiny):
     assert any(" epoch" in line and line.endswith(" s") for line in run.works("info", "abc"))
 
 
-def test_evaluate_report_in_words(run, corpus):
+def test_evaluate_report_in_words_and_as_json(run, corpus):
     plain = run.works("evaluate", corpus / "test.txt", corpus / "model")
     lines = run.works("evaluate", corpus / "test.txt", corpus / "model", "--report")
     assert lines[1:3] == plain[1:]
     assert [line.split()[:2] for line in lines[3:5]] == [["top", "3"], ["top", "5"]]
     assert lines[6].split() == ["class", "precision", "recall", "F1", "support"]
     assert any(" rows confused, in " in line for line in lines)
-
-
-def test_evaluate_report_as_json(run, corpus):
     arguments = "evaluate", corpus / "test.txt", corpus / "model", "--json"
     plain = json.loads(run.works(*arguments)[0])
     whole = json.loads(run.works(*arguments, "--report")[0])

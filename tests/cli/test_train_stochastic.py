@@ -1,7 +1,5 @@
 """The command line: stochastic training, also of files in blocks, and probabilities."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 
@@ -11,17 +9,13 @@ import pytest
 from manyclass import StochasticClassifier, load_model, load_svmlight
 from manyclass.cli.input import blocks
 from manyclass.io.svmlight_stream import SvmlightBlocks
-from tests.helpers.command_line import Cli, names
+from tests.helpers.command_line import names
 
-
-@pytest.fixture(name="here", autouse=True)
-def here_fixture(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    return tmp_path
+pytestmark = pytest.mark.usefixtures("here")
 
 
 @pytest.mark.parametrize("loss", ["hinge", "log_loss", "perceptron"])
-def test_train_evaluate_info(run: Cli, corpus, loss):
+def test_train_evaluate_info(run, corpus, loss):
     train = ["train", corpus / "train.txt", "m", "--solver", "stochastic", "--loss", loss]
     lines = run.works(*train, "--average", "--max-iter", "1000", "--jobs", "2")
     assert lines[0].startswith("read ")
@@ -47,10 +41,9 @@ def test_options_are_those_of_the_estimator(run, corpus):
     options = [*given, "--class-weight", "balanced", "--no-intercept", "--dtype", "float64"]
     run.works("train", corpus / "train.txt", "m", "--solver", "stochastic", "--quiet", *options)
     X, y = load_svmlight(corpus / "train.txt", dtype=np.float64)
-    model = StochasticClassifier(
-        alpha=0.01, batch_size=8, max_steps=120, random_state=7, class_weight="balanced",
-        fit_intercept=False,
-    ).fit(X, y)  # fmt: skip
+    params = {"alpha": 0.01, "batch_size": 8, "max_steps": 120, "random_state": 7}
+    params |= {"class_weight": "balanced", "fit_intercept": False}
+    model = StochasticClassifier(**params).fit(X, y)
     np.testing.assert_array_equal(load_model("m").coef_, model.coef_)
 
 
@@ -105,36 +98,6 @@ def test_probabilities(run, corpus):
 
 
 @pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        (["--alpha", "1"], "argument --alpha: goes with --solver stochastic"),
-        (["--out-of-core"], "argument --out-of-core: goes with --solver stochastic"),
-        (["--loss", "log_loss"], "argument --loss: log_loss goes with --solver stochastic"),
-        (["--solver", "stochastic", "-C", "2"], "argument -C: goes with --solver dual"),
-        (["--solver", "stochastic", "--formulation", "ww"], "argument --formulation: goes with"),
-        (["--solver", "stochastic", "--loss", "squared_hinge"], "argument --loss: squared_hinge"),
-        (
-            ["--solver", "stochastic", "--out-of-core", "--n-features", f"{2**63 - 1}"],
-            "data: --n-features",
-        ),
-        (["--solver", "stochastic", "--alpha", "0"], "argument --alpha: must be a positive"),
-        (
-            ["--solver", "stochastic", "--out-of-core", "--early-stopping"],
-            "argument --early-stopping: ",
-        ),
-        (
-            ["--solver", "stochastic", "--loss", "log_loss", "--weights", "sparse"],
-            "argument --weights: ",
-        ),
-    ],
-)
-def test_what_does_not_go_together(run, options, message):
-    Path("data").write_text("a 1:1\nb 2:1\n")
-    assert run.fails("train", "data", "m", *options).startswith(message)
-    assert names(".") == ["data"]
-
-
-@pytest.mark.parametrize(
     ("text", "message"),
     [
         ("a 1:1\nb 2:x\n", "data:2: "),
@@ -149,14 +112,6 @@ def test_bad_data(run, text, message, more):
     Path("data").write_text(text)
     assert run.fails("train", "data", "m", "--solver", "stochastic", *more).startswith(message)
     assert names(".") == ["data"]
-
-
-def test_probabilities_need_the_logistic_loss(run):
-    Path("data").write_text("a 1:1\nb 2:1\n")
-    for options in ([], ["--solver", "stochastic"]):
-        run.works("train", "data", "m", "--quiet", *options)
-        message = run.fails("predict", "data", "m", "out", "--probabilities")
-        assert message.startswith("argument --probabilities: m has none; give it some")
 
 
 @pytest.mark.parametrize("more", [[], ["--out-of-core"]])

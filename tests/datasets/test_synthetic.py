@@ -1,9 +1,5 @@
 """The made-up text corpus: its promises, and that it resembles text."""
 
-from __future__ import annotations
-
-import tracemalloc
-
 import numpy as np
 import pytest
 from sklearn.model_selection import train_test_split
@@ -11,6 +7,7 @@ from sklearn.model_selection import train_test_split
 from manyclass import MulticlassSVC
 from manyclass.datasets import documents as module
 from manyclass.datasets.synthetic import iter_text_corpus, make_text_corpus
+from tests.helpers.memory import peak_of
 
 
 @pytest.fixture(scope="module")
@@ -41,23 +38,17 @@ def test_rows_are_canonical_and_of_length_one(corpus):
     np.testing.assert_allclose(X.power(2).sum(axis=1), 1, rtol=1e-5)
 
 
-def test_the_seed_decides():
+def test_seeds_generators_and_types():
     first, second, third = (make_text_corpus(100, 200, 5, random_state=s) for s in (1, 1, 2))
     assert (first[0] != second[0]).nnz == 0
     assert (first[1] == second[1]).all()
     assert (first[0] != third[0]).nnz > 0
-
-
-def test_a_generator_is_used_and_moves_on():
     rng = np.random.default_rng(1)
     first = make_text_corpus(100, 200, 5, random_state=rng)
     second = make_text_corpus(100, 200, 5, random_state=rng)
     seeded = make_text_corpus(100, 200, 5, random_state=1)
     assert (first[0] != seeded[0]).nnz == 0
     assert (first[0] != second[0]).nnz > 0
-
-
-def test_both_types_hold_the_same_corpus():
     single, _ = make_text_corpus(100, 200, 5, random_state=1)
     double, _ = make_text_corpus(100, 200, 5, random_state=1, dtype=np.float64)
     np.testing.assert_array_equal(single.indices, double.indices)
@@ -82,12 +73,9 @@ def test_class_sizes_follow_zipf():
     assert sizes[0] / sizes[9] == pytest.approx(10, rel=0.1)
 
 
-def test_labels_are_in_random_order(corpus):
+def test_labels_are_in_random_order_and_word_frequencies_follow_zipf(corpus):
     _, y = corpus
     assert abs(np.corrcoef(np.arange(len(y)), y)[0, 1]) < 0.1
-
-
-def test_word_frequencies_follow_zipf(corpus):
     X, _ = corpus
     documents = np.sort(np.bincount(X.indices, minlength=X.shape[1]))[::-1]
     # Between ranks 30 and 1000 the slope of log frequency over log rank is about -1.
@@ -102,13 +90,10 @@ def test_lengths_have_the_mean_asked_for():
     assert np.diff(X.indptr).min() >= 1
 
 
-def test_one_word_per_example():
+def test_one_word_per_example_and_a_vocabulary_of_one():
     X, _ = make_text_corpus(50, 30, 5, words_per_example=1, random_state=0)
     assert np.diff(X.indptr).min() == 1
     assert np.isfinite(X.data).all()
-
-
-def test_a_vocabulary_of_one_word():
     X, _ = make_text_corpus(10, 1, 2, random_state=0)
     np.testing.assert_allclose(X.toarray(), 1)
 
@@ -139,7 +124,7 @@ def test_siblings_are_confused_more_often_than_strangers():
     assert within > 2 * np.mean(group[:, None] == group)
 
 
-def test_noise_changes_what_a_document_is_about_and_stays_in_the_group():
+def test_noise_stays_in_the_group_and_leaves_groups_of_one_class():
     rng = np.random.default_rng(0)
     y = np.repeat(np.arange(9), 100)
     group = np.arange(9) % 3
@@ -147,23 +132,17 @@ def test_noise_changes_what_a_document_is_about_and_stays_in_the_group():
     assert (about != y).all()
     assert (group[about] == group[y]).all()
     assert len(set(zip(y.tolist(), about.tolist(), strict=True))) == 18  # both siblings of each
-
-
-def test_noise_leaves_a_group_of_one_class():
     about = module._about(np.random.default_rng(0), np.array([0, 1, 2]), np.array([0, 1, 1]), 1.0)
     assert about[0] in (1, 2)
     assert about[1:].tolist() == [2, 1]
 
 
-def test_blocks_cover_all_rows_once(monkeypatch):
+def test_blocks_cover_all_rows_once_and_make_a_valid_corpus(monkeypatch):
     monkeypatch.setattr(module, "WORDS_AT_A_TIME", 10)
     lengths = np.random.default_rng(0).integers(1, 40, 100)
     blocks = module.row_blocks(np.cumsum(lengths))
     rows = np.concatenate([np.arange(b.start, b.stop) for b in blocks])
     assert rows.tolist() == list(range(100))
-
-
-def test_many_blocks_make_a_valid_corpus(monkeypatch):
     monkeypatch.setattr(module, "WORDS_AT_A_TIME", 100)
     X, _ = make_text_corpus(50, 100, 5, random_state=0)
     X.check_format(full_check=True)
@@ -180,15 +159,9 @@ def test_a_smaller_share_of_topical_words_is_harder():
 
 @pytest.mark.slow
 def test_a_large_corpus_takes_seconds_and_little_more_memory_than_the_result():
-    tracemalloc.start()
-    try:
-        X, _ = make_text_corpus(100_000, 50_000, 1000, random_state=0)
-        _, peak = tracemalloc.get_traced_memory()
-    finally:
-        tracemalloc.stop()
+    (X, _), peak = peak_of(lambda: make_text_corpus(100_000, 50_000, 1000, random_state=0))
     assert X.nnz > 4e6
-    result = X.data.nbytes + X.indices.nbytes + X.indptr.nbytes
-    assert peak < 2 * result + 1e8
+    assert peak < 2 * (X.data.nbytes + X.indices.nbytes + X.indptr.nbytes) + 1e8
 
 
 @pytest.mark.parametrize(

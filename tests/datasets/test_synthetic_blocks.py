@@ -1,9 +1,5 @@
 """Corpora of any arguments, in blocks, and in the shapes of real ones."""
 
-from __future__ import annotations
-
-import tracemalloc
-
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -14,6 +10,7 @@ from sklearn.datasets import dump_svmlight_file
 from manyclass import load_svmlight
 from manyclass.datasets import documents as module
 from manyclass.datasets.synthetic import corpus_shape, iter_text_corpus, make_text_corpus
+from tests.helpers.memory import peak_of
 
 
 @st.composite
@@ -138,12 +135,7 @@ def test_shapes_that_do_not_exist(name, scale, message):
 
 @pytest.mark.slow
 def test_blocks_need_little_memory():
-    arguments = {"n_examples": 60_000, "n_features": 50_000, "n_classes": 1000}
-    tracemalloc.start()
-    try:
-        n_nonzeros = sum(X.nnz for X, _ in iter_text_corpus(**arguments, random_state=0))
-        _, peak = tracemalloc.get_traced_memory()
-    finally:
-        tracemalloc.stop()
+    blocks = iter_text_corpus(60_000, 50_000, 1000, random_state=0)
+    n_nonzeros, peak = peak_of(lambda: sum(X.nnz for X, _ in blocks))
     assert n_nonzeros > 2e6
     assert peak < 1.5e8

@@ -1,10 +1,7 @@
 """The commands that the pages name, and the table of their quick forms."""
 
-from __future__ import annotations
-
 import re
 import shlex
-from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -36,52 +33,48 @@ class Quick:
     slow: bool = False
 
 
-QUICK, SLOW = Quick(), Quick(slow=True)
+# By package: what takes seconds in its quick form, and what takes longer.
+QUICK = """
+benchmarks.peers: reference
+benchmarks.runs: consensus_rounds prediction profile
+experiments.alber2017: sweep table1
+experiments.formulations: consistency run
+experiments.keerthi2008: page seeding underflow updates
+experiments.lin2008: libsvm
+"""
+SLOW = """
+benchmarks.many_classes: growth run
+benchmarks: page
+benchmarks.peers: plots run
+benchmarks.runs: busy calibration choosing_c cluster_estimate growth newton_rounds
+benchmarks.stochastic: run
+experiments.chen2011: run
+experiments.keerthi2008: curves plots tables
+experiments.lin2008: growth kernels page
+"""
+
+
+def modules_in(listed):
+    """Return the modules of lines of a package and its modules."""
+    lines = [line.partition(": ") for line in listed.strip().splitlines()]
+    return [f"{package}.{name}" for package, _, names in lines for name in names.split()]
+
+
 MPI = Quick(needs=("mpi4py", "mpiexec"), slow=True)
 COMMANDS = {
-    "benchmarks.many_classes.growth": SLOW,
-    "benchmarks.many_classes.run": SLOW,
-    "benchmarks.page": SLOW,
-    "benchmarks.peers.plots": SLOW,
-    "benchmarks.peers.reference": QUICK,
-    "benchmarks.peers.run": SLOW,
-    "benchmarks.runs.busy": SLOW,
-    "benchmarks.runs.calibration": SLOW,
-    "benchmarks.runs.choosing_c": SLOW,
-    "benchmarks.runs.cluster_estimate": SLOW,
+    **dict.fromkeys(modules_in(QUICK), Quick()),
+    **dict.fromkeys(modules_in(SLOW), Quick(slow=True)),
     "benchmarks.runs.cluster_peers": Quick("spark --quick", ("pyspark", "java"), slow=True),
-    "benchmarks.runs.consensus_rounds": QUICK,
     "benchmarks.runs.from_disk": Quick("sparse 1 --quick"),
-    "benchmarks.runs.growth": SLOW,
-    "benchmarks.runs.newton_rounds": SLOW,
-    "benchmarks.runs.prediction": QUICK,
-    "benchmarks.runs.profile": QUICK,
     "benchmarks.runs.ranks": MPI,
-    "benchmarks.stochastic.run": SLOW,
     "experiments": Quick(added=""),
     "experiments.alber2017.speedup": MPI,
-    "experiments.alber2017.sweep": QUICK,
-    "experiments.alber2017.table1": QUICK,
-    "experiments.chen2011.run": SLOW,
-    "experiments.formulations.consistency": QUICK,
-    "experiments.formulations.run": QUICK,
-    "experiments.keerthi2008.curves": SLOW,
-    "experiments.keerthi2008.page": QUICK,
-    "experiments.keerthi2008.plots": SLOW,
-    "experiments.keerthi2008.seeding": QUICK,
-    "experiments.keerthi2008.tables": SLOW,
-    "experiments.keerthi2008.underflow": QUICK,
-    "experiments.keerthi2008.updates": QUICK,
-    "experiments.lin2008.growth": SLOW,
-    "experiments.lin2008.kernels": SLOW,
-    "experiments.lin2008.libsvm": QUICK,
-    "experiments.lin2008.page": SLOW,
 }
 # Words of the pages that stand for something of the reader's.
 STAND_FOR = {"NAME": "news20"}
 
 
-def pages() -> list[Path]:
+def pages():
     """Return the pages that are written by hand."""
     folders = [ROOT / name for name in ("docs", "benchmarks", "experiments", "examples")]
     found = [ROOT / "README.md", ROOT / "CONTRIBUTING.md"]
@@ -89,7 +82,7 @@ def pages() -> list[Path]:
     return [page for page in found if not GENERATED & set(page.relative_to(ROOT).parts)]
 
 
-def modules_of(text: str) -> Iterator[tuple[str, str]]:
+def modules_of(text):
     """Yield the modules that a page runs with ``python -m``, with their arguments."""
     text = re.sub(r"\\\n\s*", "", text)
     for match in MODULE.finditer(text):
@@ -99,19 +92,19 @@ def modules_of(text: str) -> Iterator[tuple[str, str]]:
             yield f"{match[1]}.{name}", ""
 
 
-def documented() -> list[tuple[str, str]]:
+def documented():
     """Return all of them, the ones of other packages left out."""
     found = {command for page in pages() for command in modules_of(page.read_text())}
     return sorted(command for command in found if command[0].split(".")[0] in OWN)
 
 
-def arguments_of(module: str, given: str) -> list[str]:
+def arguments_of(module, given):
     """Return the arguments of the quick form of a documented command."""
     words = shlex.split(f"{given} {COMMANDS[module].added}")
     return [STAND_FOR.get(word, word) for word in words]
 
 
-def program_lines() -> Iterator[tuple[Path, list[str]]]:
+def program_lines():
     """Yield the commands of the program within sentences, as words, with their page."""
     for page in pages():
         for match in PROGRAM.finditer(page.read_text()):

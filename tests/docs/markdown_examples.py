@@ -4,8 +4,6 @@ A block without a language directly behind a Python block is what that prints: t
 numbers that are about the same, as they differ between machines. A line "..." is any lines.
 """
 
-from __future__ import annotations
-
 import bz2
 import contextlib
 import importlib.util
@@ -13,7 +11,6 @@ import io
 import re
 import shlex
 from dataclasses import dataclass
-from pathlib import Path
 
 from manyclass.cli import commands
 
@@ -32,7 +29,7 @@ ROWS = [f"{1 + i % 3} {1 + i % 3}:1 {4 + i % 5}:0.{1 + i % 7}" for i in range(60
 DATA_FILES = ("DATA", "train.txt", "test.txt", "news20.scale.bz2", "news20.t.scale.bz2")
 
 
-def make_files(folder: Path) -> None:
+def make_files(folder):
     """Write small files of the names that the pages use."""
     text = "\n".join(ROWS).encode() + b"\n"
     for name in DATA_FILES:
@@ -49,7 +46,7 @@ class Block:
     output: str | None
 
 
-def blocks(page: Path) -> list[Block]:
+def blocks(page):
     """Return the blocks of a page that are to run here."""
     text, found = page.read_text(), []
     for match in BLOCK.finditer(text):
@@ -63,10 +60,10 @@ def blocks(page: Path) -> list[Block]:
     return found
 
 
-def engine_blocks(page: Path, engine: str) -> tuple[list[str], list[str]]:
+def engine_blocks(page, engine):
     """Return the Python blocks, and the lines of commands, that are to run on an engine."""
     text = page.read_text()
-    marked: list[re.Match[str]] = []
+    marked = []
     for match in BLOCK.finditer(text):
         mark = MARK.search(text[: match.start()])
         if mark and (mark[1], mark[2]) == ("engine", engine):
@@ -76,18 +73,18 @@ def engine_blocks(page: Path, engine: str) -> tuple[list[str], list[str]]:
     return python, [line for line in lines if line.startswith("mpiexec ")]
 
 
-def command_lines(block: str) -> list[str]:
+def command_lines(block):
     """The lines of a block that begin with the name of the program."""
     return [line for line in block.splitlines() if line.startswith("manyclass ")]
 
 
-def long_lines(page: Path) -> list[str]:
+def long_lines(page):
     """Lines of code that a window of 1280 pixels cuts, beside the sidebars of a page."""
     found = [match for match in BLOCK.finditer(page.read_text()) if match[1] in {"", "python"}]
     return [line for match in found for line in match[2].splitlines() if len(line) > MOST]
 
 
-def has_examples(page: Path) -> bool:
+def has_examples(page):
     """Whether anything of a page can run."""
     return any(
         block.language == "python" or (not block.language and command_lines(block.text))
@@ -95,9 +92,9 @@ def has_examples(page: Path) -> bool:
     )
 
 
-def run_page(page: Path) -> None:
+def run_page(page):
     """Run the blocks of a page, top to bottom, in one namespace and in the current folder."""
-    namespace: dict[str, object] = {"__name__": "__main__"}
+    namespace = {"__name__": "__main__"}
     for block in blocks(page):
         if block.language == "python":
             source = "\n" * (block.line - 1) + block.text
@@ -112,7 +109,7 @@ def run_page(page: Path) -> None:
                 assert code == 0, f"{page.name}: {command} ends with {code}"
 
 
-def difference(printed: str, shown: str) -> str:
+def difference(printed, shown):
     """Say where what is printed is not what the page shows; nothing where it is."""
     found, wanted = printed.split("\n"), shown.split("\n")
     if "..." in wanted:
@@ -127,7 +124,7 @@ def difference(printed: str, shown: str) -> str:
     return ""
 
 
-def _alike(line: str, expected: str) -> bool:
+def _alike(line, expected):
     line, expected = (SECONDS.sub("s", text) for text in (line, expected))
     words = ["".join(NUMBER.sub("#", text).split()) for text in (line, expected)]
     pairs = zip(NUMBER.findall(line), NUMBER.findall(expected), strict=words[0] == words[1])

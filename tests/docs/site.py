@@ -1,7 +1,5 @@
 """A build of the pages in a folder of its own, and the links of its files."""
 
-from __future__ import annotations
-
 import fcntl
 import os
 import shutil
@@ -15,21 +13,15 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
 NEEDED = (
-    "sphinx",
-    "pydata_sphinx_theme",
-    "numpydoc",
-    "myst_parser",
-    "sphinx_design",
-    "sphinx_gallery",
-    "matplotlib",
-    "skl2onnx",
+    *("sphinx", "pydata_sphinx_theme", "numpydoc", "myst_parser", "sphinx_design"),
+    *("sphinx_gallery", "matplotlib", "skl2onnx"),
 )
 # What builds leave in docs.
 GENERATED = shutil.ignore_patterns("_build", "generated", "gallery", "command_line.md")
 LINKS = {"a": "href", "link": "href", "img": "src", "script": "src", "source": "src"}
 
 
-def built_site(folder: Path) -> Path:
+def built_site(folder):
     """The folder of the HTML pages; the first process that asks builds them."""
     for module in NEEDED:
         pytest.importorskip(module, reason=f"{module} is not installed: pip install '.[docs]'")
@@ -43,7 +35,7 @@ def built_site(folder: Path) -> Path:
     return pages
 
 
-def build(folder: Path, pages: Path) -> str:
+def build(folder, pages):
     """Build the pages of a copy of the sources, which runs the examples; return the complaints."""
     shutil.copytree(ROOT / "docs", folder / "docs", ignore=GENERATED)
     shutil.copytree(ROOT / "examples", folder / "examples")
@@ -61,13 +53,13 @@ def build(folder: Path, pages: Path) -> str:
 class Page(HTMLParser):
     """What an HTML file links to, and the places in it that links can lead to."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path):
         super().__init__()
-        self.links: set[str] = set()
-        self.places: set[str] = set()
+        self.links = set()
+        self.places = set()
         self.feed(path.read_text())
 
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+    def handle_starttag(self, tag, attrs):
         """Collect the links and the names of an element."""
         given = dict(attrs)
         self.places.update(name for key in ("id", "name") if (name := given.get(key)))
@@ -76,7 +68,7 @@ class Page(HTMLParser):
             self.links.add(link)
 
 
-def broken_links(folder: Path) -> list[str]:
+def broken_links(folder):
     """Links between the pages that lead nowhere, and what pages would load from a network."""
     pages = {path: Page(path) for path in folder.rglob("*.html") if "_static" not in path.parts}
     return [
@@ -87,7 +79,7 @@ def broken_links(folder: Path) -> list[str]:
     ]
 
 
-def leads_somewhere(path: Path, link: str, pages: dict[Path, Page]) -> bool:
+def leads_somewhere(path, link, pages):
     """Whether the file and the place that a link names are there."""
     parts = urlsplit(link)
     if parts.scheme:

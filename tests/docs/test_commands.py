@@ -4,8 +4,6 @@ Blocks of commands of the program run page by page (test_examples.py). Here are 
 commands, from one table, and the program's commands within sentences, whose options must be there.
 """
 
-from __future__ import annotations
-
 import argparse
 import importlib.util
 import runpy

@@ -4,8 +4,6 @@ They are behind ``<!-- engine: name -->``. What stands there for the reader's ow
 here: rows of digits, and folders in place of addresses.
 """
 
-from __future__ import annotations
-
 import importlib.util
 import os
 import re

@@ -5,8 +5,7 @@ behind ``<!-- not run: why -->`` is left out, and one behind ``<!-- needs: modul
 module is not installed. A block of output behind Python code is compared with what that prints.
 """
 
-from __future__ import annotations
-
+import re
 from pathlib import Path
 
 import pytest
@@ -54,3 +53,15 @@ def test_output_may_differ_in_digits_alone():
     assert "'no 1' is printed" in difference("no 1\n", "yes 1\n")
     assert "2 lines are printed, 1 shown" in difference("1\n2\n", "1\n")
     assert not difference("1\n2\n3\n4\n", "1\n...\n4\n")
+
+
+NAMED = re.compile(r"`([\w./]+(?:\.py|\.hpp|/))`")
+
+
+@pytest.mark.parametrize("page", ["glossary.md", "development/papers.md"])
+def test_files_that_the_glossary_and_the_page_on_the_papers_name_are_there(page):
+    named = set(NAMED.findall((DOCS / page).read_text()))
+    papers = [path.relative_to(ROOT) for path in (ROOT / "experiments").iterdir() if path.is_dir()]
+    folders = ["", "src/manyclass", "tests", "experiments", *papers]
+    assert len(named) > 20
+    assert {n for n in named if not any((ROOT / f / n).exists() for f in folders)} == set()

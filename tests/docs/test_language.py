@@ -1,7 +1,5 @@
 """The check of phrases reads prose, not code, and names file, line and phrase."""
 
-from __future__ import annotations
-
 import pytest
 
 from tests.check_language import complaints

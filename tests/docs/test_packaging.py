@@ -1,13 +1,13 @@
 """What package indexes, conda and continuous integration are given agrees with pyproject.toml."""
 
-from __future__ import annotations
-
 import re
 import tomllib
 from importlib.metadata import metadata
 from pathlib import Path
 
 import pytest
+
+import manyclass
 
 ROOT = Path(__file__).parents[2]
 SPEC = re.compile(r"([A-Za-z0-9_.-]+)\s*(>=|==)\s*([0-9.]+)")
@@ -48,3 +48,9 @@ def test_continuous_integration_covers_the_versions_of_python(project):
     workflow = (ROOT / ".github/workflows/tests.yml").read_text()
     named = [c.split(" :: ")[-1] for c in project["classifiers"] if "Python :: 3." in c]
     assert re.search(r"python: \[(.*)\]", workflow)[1] == ", ".join(f'"{v}"' for v in named)
+
+
+def test_the_citation_is_of_this_version(project):
+    cited = dict(re.findall(r"(?m)^(version|license): (.+)$", (ROOT / "CITATION.cff").read_text()))
+    assert cited["version"] == project["version"] == manyclass.__version__
+    assert cited["license"] == project["license"]

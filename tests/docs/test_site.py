@@ -1,7 +1,5 @@
 """The pages are built without a warning, and work in a browser without a network."""
 
-from __future__ import annotations
-
 import pytest
 
 from tests.docs.site import broken_links, built_site

@@ -1,7 +1,5 @@
 """Folders for the checkpoints of estimators."""
 
-from __future__ import annotations
-
 import pytest
 
 

@@ -1,7 +1,5 @@
 """fit(..., base_scores=): the problem by definition, weights of 0, another model's rest, errors."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 import scipy.sparse as sp

@@ -1,7 +1,5 @@
 """Probabilities of SVMs by a temperature: in Python, files, ONNX and on the command line."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from scipy.optimize import minimize_scalar
@@ -55,13 +53,17 @@ def test_blocks_of_rows_do_not_matter(monkeypatch):
     assert found == pytest.approx(expected, rel=1e-9)
 
 
-def test_there_are_none_before():
+def test_there_are_none_before_and_of_other_weights():
     model = fitted()
     assert not hasattr(model, "predict_proba")
     with pytest.raises(AttributeError, match="has no attribute"):
         model.predict_proba(X)
     assert hasattr(model.calibrate(X[HELD], Y[HELD]), "predict_proba")
     assert not hasattr(clone(model).fit(X[TRAIN], Y[TRAIN]), "predict_proba")
+    assert not hasattr(MultinomialLogisticRegression(), "calibrate")
+    model = fitted().calibrate(X[HELD], Y[HELD])
+    model.coef_ = 2 * model.coef_
+    assert not hasattr(model, "predict_proba")
 
 
 @pytest.mark.parametrize("changed", [lambda m: m.fit(X, Y), lambda m: m.sparsify(0.05)])
@@ -125,10 +127,6 @@ def test_hostile_temperatures(tmp_path, stored):
         save_model(tmp_path / "model", model)
 
 
-def test_logistic_regression_has_no_temperature():
-    assert not hasattr(MultinomialLogisticRegression(), "calibrate")
-
-
 def test_weights_of_any_size_and_scores_that_overflow():
     model = fitted().calibrate(X[HELD], Y[HELD])
     expected = model.temperature_
@@ -138,9 +136,3 @@ def test_weights_of_any_size_and_scores_that_overflow():
     model.temperature_ = 1e-6
     with pytest.raises(FloatingPointError, match="overflow"):
         model.predict_proba(X[:1] * 1e303)
-
-
-def test_weights_that_are_set_have_no_temperature():
-    model = fitted().calibrate(X[HELD], Y[HELD])
-    model.coef_ = 2 * model.coef_
-    assert not hasattr(model, "predict_proba")

@@ -1,7 +1,5 @@
 """Certificates are never better than the truth, computed in NumPy from what is returned."""
 
-from __future__ import annotations
-
 import warnings
 from dataclasses import replace
 from fractions import Fraction
@@ -14,7 +12,7 @@ from sklearn.exceptions import ConvergenceWarning
 from manyclass import MulticlassSVC, MultinomialLogisticRegression
 from manyclass.problem import objective
 from manyclass.problem.formulations import FORMULATIONS
-from manyclass.problem.solution import Certificate, EpochRecord, Progress, Solution, Start, Status
+from manyclass.problem.solution import Certificate, EpochRecord, Progress, Start, Status
 from manyclass.training.epoch_loop import is_slowed
 from tests.helpers.catalog import PAIRS, make_problem, text_problem
 from tests.helpers.iris import IRIS
@@ -23,7 +21,7 @@ from tests.trials.judging import judge
 from tests.trials.random_problems import RandomProblem, draw
 
 
-def trained(problem, *, tol=1e-6, max_iter=300) -> Solution:
+def trained(problem, *, tol=1e-6, max_iter=300):
     return train(problem, tol=tol, max_iter=max_iter)
 
 

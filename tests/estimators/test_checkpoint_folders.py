@@ -1,7 +1,5 @@
 """Folders of checkpoints: in use, damaged, full or absent."""
 
-from __future__ import annotations
-
 import shutil
 
 import numpy as np
@@ -44,6 +42,8 @@ def test_folders_that_cannot_be(folder, tmp_path):
         model(resume=True).fit(X, Y)
     with pytest.raises(ValueError, match="'checkpoint' parameter"):
         model(3).fit(X, Y)
+    with pytest.raises(ValueError, match="must name a folder"):
+        model("").fit(X, Y)
 
 
 def test_errors_of_rank_0_are_those_of_all(folder):

@@ -1,7 +1,5 @@
 """Checkpoints of one-vs-rest with sparse weights, which trains some classes after the other."""
 
-from __future__ import annotations
-
 import warnings
 
 import numpy as np

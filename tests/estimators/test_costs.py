@@ -1,9 +1,5 @@
 """MulticlassSVC(costs=...): its problem by definition, labels, folds, files, what is refused."""
 
-from __future__ import annotations
-
-import io
-
 import numpy as np
 import pytest
 from sklearn import config_context
@@ -15,9 +11,7 @@ from manyclass import (
     MulticlassSVC,
     MulticlassSVCCV,
     c_path,
-    load_model,
     loo_error_bounds,
-    save_model,
 )
 from manyclass.distributed.ranks_backend import check_formulation
 from manyclass.estimators.costs import LabelledCosts, mean_cost
@@ -25,10 +19,12 @@ from manyclass.estimators.exact_fit import Training
 from manyclass.persistence import model_schema
 from manyclass.problem.formulations import FORMULATIONS
 from tests.helpers.cases import each
+from tests.helpers.model_files import stored
 
 X, Y = load_iris(return_X_y=True)
 NAMES = load_iris().target_names[Y]
 COSTS = np.array([[0.0, 1.0, 0.2], [3.0, 0.0, 1.5], [2.0, 5.0, 0.0]])
+ZEROS = np.where(COSTS == 2.0, 0.0, COSTS)
 WITH_COSTS = [name for name in FORMULATIONS if name != "mmr"]
 
 
@@ -98,11 +94,19 @@ def test_costs_by_label_are_those_of_the_table(weights, dtype):
     assert (plain.decision_function(X) != models[0].decision_function(X)).any()
 
 
+SCALINGS = {
+    "margin": {"random_state": 0},
+    "slack": {"formulation": "ww", "cost_scaling": "slack", "random_state": 0},
+    "squared": {"formulation": "ww", "cost_scaling": "slack", "loss": "squared_hinge"},
+}
+scalings = pytest.mark.parametrize("settings", SCALINGS.values(), ids=SCALINGS)
+
+
+@scalings
 @each("costs", [{}, np.ones((3, 3)) - np.eye(3)])
-def test_costs_of_one_are_no_costs(costs):
-    plain, given = (
-        MulticlassSVC(costs=c, n_jobs=2, random_state=0).fit(X, Y) for c in (None, costs)
-    )
+def test_costs_of_one_are_no_costs(settings, costs):
+    settings = {**settings, "n_jobs": 2, "random_state": 0}
+    plain, given = (MulticlassSVC(costs=c, **settings).fit(X, Y) for c in (None, costs))
     np.testing.assert_array_equal(plain.coef_, given.coef_)
     assert plain.certificate_ == given.certificate_
 
@@ -128,47 +132,50 @@ def test_class_weights_multiply_costs():
     assert first == pytest.approx(second, rel=1e-5)
 
 
-def test_float32_continues_in_double():
-    settings = {"costs": COSTS, "C": 10.0, "tol": 1e-6, "random_state": 0}
-    single = MulticlassSVC(**settings).fit(X.astype(np.float32), Y)
-    double = MulticlassSVC(**settings).fit(X.astype(np.float32).astype(np.float64), Y)
-    assert single.certificate_.relative_gap <= 1e-6
-    assert single.certificate_.primal_objective == pytest.approx(
-        double.certificate_.primal_objective, rel=2e-6
-    )
+@scalings
+def test_float32_continues_in_double(settings):
+    model = MulticlassSVC(**settings, costs=COSTS, C=10.0, tol=1e-6)
+    rows = X.astype(np.float32)
+    single = model.fit(rows, Y).certificate_
+    assert single.relative_gap <= 1e-6
+    double = model.fit(rows.astype(np.float64), Y).certificate_
+    assert single.primal_objective == pytest.approx(double.primal_objective, rel=2e-6)
 
 
-def test_a_warm_start_takes_other_costs():
-    model = MulticlassSVC(warm_start=True, costs=COSTS, tol=1e-8, random_state=0).fit(X, Y)
+@scalings
+def test_a_warm_start_takes_other_costs(settings):
+    """Its dual variables are moved into the new boxes, those of new zeros away."""
+    settings = {"random_state": 0, "costs": COSTS, **settings}
+    model = MulticlassSVC(warm_start=True, tol=1e-8, **settings).fit(X, Y)
     again = model.fit(X, Y)
     assert again.n_iter_ == 0 or again.certificate_.relative_gap <= 1e-8
-    other = model.set_params(costs=COSTS.T, tol=1e-6).fit(X, Y)
-    cold = MulticlassSVC(costs=COSTS.T, tol=1e-6, random_state=0).fit(X, Y)
-    assert other.certificate_.primal_objective == pytest.approx(
-        cold.certificate_.primal_objective, rel=2e-6
-    )
+    for changes in ({"costs": ZEROS.T}, {"costs": None}, {"costs": ZEROS / 8, "C": 2.0}):
+        found = model.set_params(tol=1e-6, **changes).fit(X, Y).certificate_
+        cold = MulticlassSVC(**{**settings, "tol": 1e-6, **changes}).fit(X, Y).certificate_
+        assert found.primal_objective == pytest.approx(cold.primal_objective, rel=2e-6)
 
 
-def test_checkpoints_are_of_their_costs(tmp_path):
-    first = MulticlassSVC(costs=COSTS, checkpoint=tmp_path / "first", random_state=0).fit(X, Y)
-    again = clone(first).set_params(resume=True, checkpoint=tmp_path / "first").fit(X, Y)
-    assert again.certificate_.primal_objective == pytest.approx(
-        first.certificate_.primal_objective, rel=2e-3
-    )
-    for costs in (COSTS.T, None):
-        with pytest.raises(ValueError, match="costs and offsets of classes"):
-            MulticlassSVC(costs=costs, checkpoint=tmp_path / "first", resume=True).fit(X, Y)
+@scalings
+def test_checkpoints_are_of_their_costs(settings, tmp_path):
+    settings = {"random_state": 0, "costs": COSTS, **settings}
+    first = MulticlassSVC(checkpoint=tmp_path / "first", **settings).fit(X, Y)
+    again = clone(first).set_params(resume=True).fit(X, Y)
+    primal = first.certificate_.primal_objective
+    assert again.certificate_.primal_objective == pytest.approx(primal, rel=2e-3)
+    for changes in ({"costs": COSTS.T}, {"costs": None}, {"cost_scaling": "margin"}):
+        if changes.get("cost_scaling") != first.cost_scaling:
+            with pytest.raises(ValueError, match=r"costs and offsets of classes|factors of losses"):
+                clone(first).set_params(resume=True, **changes).fit(X, Y)
 
 
-def test_model_files_hold_costs():
+def test_model_files_hold_costs_of_models_and_of_means_of_folds():
     model = MulticlassSVC(costs={"setosa": {"virginica": 7}}, random_state=0).fit(X, NAMES)
-    file = io.BytesIO()
-    save_model(file, model)
-    file.seek(0)
-    loaded = load_model(file)
-    table = [[0, 1, 7], [1, 0, 1], [1, 1, 0]]
-    np.testing.assert_array_equal(loaded.costs, table)
+    loaded = stored(model)
+    np.testing.assert_array_equal(loaded.costs, [[0, 1, 7], [1, 0, 1], [1, 1, 0]])
     np.testing.assert_array_equal(loaded.fit(X, NAMES).coef_, model.coef_)
+    search = MulticlassSVCCV(Cs=[1.0], costs=COSTS, refit=False, random_state=0).fit(X, Y)
+    assert search.best_estimator_.costs is search.costs
+    np.testing.assert_array_equal(stored(search).predict(X), search.predict(X))
 
 
 @each("scoring", ["cost", None])
@@ -185,35 +192,20 @@ def test_folds_take_costs_by_label(scoring):
         assert search.scores_[0, 0] == pytest.approx(-0.5)  # both are predicted as setosa
         known = LabelledCosts.from_costs(costs, search.classes_)
         assert search.score(X, y) == pytest.approx(-mean_cost(known, y, search.predict(X)))
-    file = io.BytesIO()
-    save_model(file, search)
-    file.seek(0)
-    loaded = load_model(file)
+    loaded = stored(search)
     np.testing.assert_array_equal(loaded.costs, loaded.best_estimator_.costs)
     assert loaded.score(X, y) == search.score(X, y)
-
-
-def test_the_mean_of_folds_has_costs_as_given():
-    search = MulticlassSVCCV(Cs=[1.0], costs=COSTS, refit=False, random_state=0).fit(X, Y)
-    assert search.best_estimator_.costs is search.costs
-    file = io.BytesIO()
-    save_model(file, search)
-    file.seek(0)
-    np.testing.assert_array_equal(load_model(file).predict(X), search.predict(X))
 
 
 def test_files_hold_costs_of_templates():
     pytest.importorskip("skops")
     search = GridSearchCV(MulticlassSVC(costs=COSTS, random_state=0), {"C": [0.1, 1.0]}, cv=2)
-    file = io.BytesIO()
-    save_model(file, search.fit(X, Y))
-    file.seek(0)
-    loaded = load_model(file)
+    loaded = stored(search.fit(X, Y))
     np.testing.assert_array_equal(loaded.estimator.costs, COSTS)
     np.testing.assert_array_equal(loaded.predict(X), search.predict(X))
     search.estimator.costs = {0: {1: 2.0}}
     with pytest.raises(ValueError, match="give it the table"):
-        save_model(io.BytesIO(), search)
+        stored(search)
 
 
 @each("table", [COSTS[:2], COSTS.astype(np.float32), -COSTS, np.full((3, 3), np.inf)])
@@ -270,23 +262,17 @@ def test_costs_that_are_none(costs, settings, message):
         MulticlassSVC(costs=costs, **settings).fit(X, Y)
 
 
-def test_two_machines_of_two_classes_are_refused():
+def test_where_there_is_no_place_for_costs():
     costs = [[0, 2.0], [1.0, 0]]
     two = Y < 2
     with pytest.raises(ValueError, match="binary model has one"):
         MulticlassSVC(formulation="ovr", costs=costs).fit(X[two], Y[two])
     model = MulticlassSVC(costs=costs, random_state=0).fit(X[two], Y[two])
     assert model.coef_.shape == (1, 4)
-
-
-def test_several_processes_refuse_costs_of_weights_that_sum_to_zero():
     model = MulticlassSVC(costs=COSTS, formulation="reinforced")
     problem = Training(model).given(X, Y, None).problem
     with pytest.raises(ValueError, match="one process"):
         check_formulation(problem)
-
-
-def test_scoring_by_cost_needs_costs():
     with pytest.raises(ValueError, match="give costs"):
         MulticlassSVCCV(scoring="cost").fit(X, Y)
     with pytest.raises(ValueError, match="none of class 9"):

@@ -1,7 +1,5 @@
 """Decisions by expected cost, and rows that are rejected, beside a loop over rows."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from sklearn.datasets import load_iris
@@ -42,13 +40,10 @@ def test_the_class_of_least_expected_cost(model, monkeypatch):
     assert (found != model.predict(X)).any()
 
 
-def test_costs_of_one_change_nothing(model):
+def test_costs_of_one_change_nothing_and_labels_name_costs(model):
     ones = np.ones((3, 3)) - np.eye(3)
     np.testing.assert_array_equal(model.predict(X, costs=ones), model.predict(X))
     np.testing.assert_array_equal(model.predict(X, costs={}), model.predict(X))
-
-
-def test_costs_by_label_are_those_of_the_table(model):
     table = [[0, 1, 1], [1, 0, 5], [1, 1, 0]]
     by_label = {"versicolor": {"virginica": 5}}
     assert cost_table(by_label, model.classes_).tolist() == table
@@ -81,18 +76,16 @@ def test_rows_of_a_small_margin_are_rejected(binary):
     found = model.predict(X, reject=0.5)
     np.testing.assert_array_equal(found, np.where(margin < 0.5, -1, model.predict(X)))
     assert 0 < np.count_nonzero(found == -1) < len(X)
+    assert (model.predict(X, reject=margin.min()) != -1).all()  # as large as the threshold
 
 
-def test_rows_of_a_small_probability_are_rejected(model):
+def test_rows_of_a_small_probability_are_rejected_also_with_costs(model):
     found = model.predict(X, reject=0.6, reject_label="unsure")
     small = model.predict_proba(X).max(axis=1) < 0.6
     np.testing.assert_array_equal(found == "unsure", small)
     assert 0 < np.count_nonzero(small) < len(X)
     assert (model.predict(X, reject=0) == model.predict(X)).all()
     assert set(model.predict(X, reject=1.1)) == {""}
-
-
-def test_costs_and_rejection_together(model):
     costs = {"versicolor": {"virginica": 5}}
     found = model.predict(X, costs=costs, reject=0.6)
     kept = found != ""

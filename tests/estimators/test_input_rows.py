@@ -1,7 +1,5 @@
 """Rows as people have them: short types of numbers, data frames, tensors, columns of vectors."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from decimal import Decimal
 
@@ -150,12 +148,9 @@ def test_columns_of_vectors_have_names(kind):
             model.predict(given("w"))
 
 
-def test_columns_of_vectors_without_a_name_have_none():
+def test_columns_of_vectors_without_a_name_and_beside_numbers():
     for given in (pd.Series(list(X)), pa.array(list(X)), list(X), pl.Series(list(X))):
         assert not hasattr(MulticlassSVC().fit(given, Y), "feature_names_in_")
-
-
-def test_vectors_beside_numbers_are_one_clear_error():
     with pytest.raises(ValueError, match="X holds lists beside numbers, or of several lengths"):
         MulticlassSVC().fit(pd.DataFrame({"v": list(X), "w": X[:, 0]}), Y)
 
@@ -206,64 +201,54 @@ def test_columns_of_vectors_in_a_subclass_of_a_data_frame():
 
 DAYS = pd.date_range("2026-01-01", periods=60)
 TEXTS = [str(i) for i in range(60)]  # that float would read
+TIMES, TEXT, CATEGORIES = "dates or times", "text", "categories"
+LABEL = pl.Series(TEXTS, dtype=pl.Categorical)
+# Frames whose column 'b' is of a kind that is no number; arrays and lists.
+COLUMNS = {
+    "dates of pandas": (pd.DataFrame({"a": X[:, 0], "b": DAYS}), TIMES),
+    "dates alone": (pd.DataFrame({"b": DAYS}), TIMES),
+    "zones": (pd.DataFrame({"b": DAYS.tz_localize("UTC")}), TIMES),
+    "spans": (pd.DataFrame({"b": DAYS - DAYS[0]}), TIMES),
+    "periods": (pd.DataFrame({"b": DAYS.to_period("D")}), TIMES),
+    "objects": (pd.DataFrame({"b": DAYS.date}), TIMES),
+    "text of pandas": (pd.DataFrame({"b": TEXTS}), TEXT),
+    "objects of text": (pd.DataFrame({"b": TEXTS}, dtype=object), TEXT),
+    "categories": (pd.DataFrame({"b": pd.Categorical(Y)}), CATEGORIES),
+    "dates of polars": (pl.DataFrame({"a": X[:, 0], "b": DAYS}), TIMES),
+    "times of polars": (pl.DataFrame({"b": DAYS}).with_columns(pl.col("b").dt.time()), TIMES),
+    "text of polars": (pl.DataFrame({"b": TEXTS}), TEXT),
+    "categories of polars": (pl.DataFrame({"b": LABEL}), CATEGORIES),
+    "dates of pyarrow": (pa.table({"b": DAYS}), TIMES),
+    "text of pyarrow": (pa.table({"b": TEXTS}), TEXT),
+    "dictionaries": (pa.table({"b": pa.array(TEXTS).dictionary_encode()}), CATEGORIES),
+}
 FRAMES = {
-    "dates of pandas": (
-        pd.DataFrame({"a": X[:, 0], "b": DAYS}),
-        "dates or times in the column 'b'",
-    ),
-    "dates alone": (pd.DataFrame({"b": DAYS}), "dates or times in the column 'b'"),
-    "zones": (pd.DataFrame({"b": DAYS.tz_localize("UTC")}), "dates or times in the column 'b'"),
-    "spans": (pd.DataFrame({"b": DAYS - DAYS[0]}), "dates or times in the column 'b'"),
-    "periods": (pd.DataFrame({"b": DAYS.to_period("D")}), "dates or times in the column 'b'"),
-    "objects": (pd.DataFrame({"b": DAYS.date}), "dates or times in the column 'b'"),
-    "text of pandas": (pd.DataFrame({"b": TEXTS}), "text in the column 'b', and rows are numbers"),
-    "objects of text": (pd.DataFrame({"b": TEXTS}, dtype=object), "text in the column 'b'"),
-    "categories": (pd.DataFrame({"b": pd.Categorical(Y)}), "categories in the column 'b'"),
-    "dates of polars": (
-        pl.DataFrame({"a": X[:, 0], "b": DAYS}),
-        "dates or times in the column 'b'",
-    ),
-    "times of polars": (
-        pl.DataFrame({"b": DAYS}).with_columns(pl.col("b").dt.time()),
-        "dates or times in the column 'b'",
-    ),
-    "text of polars": (pl.DataFrame({"b": TEXTS}), "text in the column 'b'"),
-    "categories of polars": (
-        pl.DataFrame({"b": pl.Series(TEXTS, dtype=pl.Categorical)}),
-        "categories in the column 'b'",
-    ),
-    "dates of pyarrow": (pa.table({"b": DAYS}), "dates or times in the column 'b'"),
-    "text of pyarrow": (pa.table({"b": TEXTS}), "text in the column 'b'"),
-    "dictionaries": (
-        pa.table({"b": pa.array(TEXTS).dictionary_encode()}),
-        "categories in the column 'b'",
-    ),
+    **{name: (rows, f"{kind} in the column 'b'") for name, (rows, kind) in COLUMNS.items()},
     "array of dates": (DAYS.to_numpy()[:, None], "dates or times; give numbers"),
     "array of text": (np.array(TEXTS)[:, None], r"text \('0'\), and rows are numbers"),
     "array of objects": (np.array(TEXTS, object)[:, None], r"text \('0'\), and rows are"),
     "array of bytes": (np.array(TEXTS, "S")[:, None], "text, and rows are numbers"),
     "lists of text": ([[text] for text in TEXTS], r"text \('0'\), and rows are numbers"),
     "lists of dates": ([[day] for day in DAYS.date], "dates or times; give numbers"),
-    "vectors of dates": (pl.DataFrame({"b": [[day] for day in DAYS]}), "dates or times"),
-    "vectors of text": (pd.DataFrame({"b": [[text] for text in TEXTS]}), "text"),
+    "vectors of dates": (pl.DataFrame({"b": [[day] for day in DAYS]}), TIMES),
+    "vectors of text": (pd.DataFrame({"b": [[text] for text in TEXTS]}), TEXT),
 }
 
 
 @pytest.mark.parametrize("case", FRAMES)
 def test_columns_that_are_no_numbers_are_refused(case, tmp_path):
     rows, message = FRAMES[case]
-    model = MulticlassSVC(max_iter=1)
-    for fit in (model.fit, StochasticClassifier().fit):
-        with pytest.raises(ValueError, match=f"X holds {message}"):
-            fit(rows, Y)
-    with pytest.raises(ValueError, match=f"X holds {message}"):
-        MultilabelSVC().fit(rows, np.eye(3, dtype=int)[Y])
-    with pytest.raises(ValueError, match=f"X holds {message}"):
-        save_data(tmp_path / "data", rows, Y)
     width = np.shape(rows)[1] if np.ndim(rows) == 2 else 1
     trained = MulticlassSVC().fit(np.eye(60, width), np.arange(60) == 0)
-    with pytest.raises(ValueError, match=f"X holds {message}"):
-        trained.predict(rows)
+    for call in (
+        lambda: MulticlassSVC().fit(rows, Y),
+        lambda: StochasticClassifier().fit(rows, Y),
+        lambda: MultilabelSVC().fit(rows, np.eye(3, dtype=int)[Y]),
+        lambda: save_data(tmp_path / "data", rows, Y),
+        lambda: trained.predict(rows),
+    ):
+        with pytest.raises(ValueError, match=f"X holds {message}"):
+            call()
 
 
 def test_numbers_of_all_kinds_are_taken():
@@ -281,11 +266,15 @@ def test_numbers_of_all_kinds_are_taken():
 
 def test_masked_entries_are_missing():
     rows, y = np.eye(4), np.array([0, 1, 0, 1])
+    masked = np.ma.masked_array(np.ones(4, int), mask=[0, 1, 0, 0])
     model = MulticlassSVC()
-    with pytest.raises(ValueError, match="X has masked entries"):
-        model.fit(np.ma.masked_equal(rows, 1.0), y)
-    with pytest.raises(ValueError, match="row 1 of y is missing"):
-        model.fit(rows, np.ma.masked_array(y, mask=[0, 1, 0, 0]))
+    for given, message in (
+        ((np.ma.masked_equal(rows, 1.0), y), "X has masked entries"),
+        ((rows, masked), "row 1 of y is missing"),
+        ((rows, y, masked), "sample_weight has masked entries"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            model.fit(*given)
     model.fit(np.ma.masked_array(rows), np.ma.masked_array(y))
     assert model.predict(np.ma.masked_array(rows)).tolist() == y.tolist()
 
@@ -295,21 +284,12 @@ def test_score_takes_labels_that_fit_takes():
     assert MulticlassSVC(C=10).fit(np.eye(4), y).score(np.eye(4), y) == 1
 
 
-def test_the_index_of_a_table_is_no_feature():
+def test_the_index_of_a_table_is_no_feature_vector_or_label():
     frame = pd.DataFrame(np.eye(4), columns=list("abcd"), index=[3, 5, 7, 9])
     table = pa.Table.from_pandas(frame)
     model = MulticlassSVC().fit(table, [0, 1, 2, 3])
     assert model.feature_names_in_.tolist() == list("abcd")
     np.testing.assert_array_equal(model.predict(table), model.predict(frame))
-
-
-def test_masked_weights_are_missing():
-    weights = np.ma.masked_array(np.ones(4), mask=[0, 0, 0, 1])
-    with pytest.raises(ValueError, match="sample_weight has masked entries"):
-        MulticlassSVC().fit(np.eye(4), [0, 1, 0, 1], weights)
-
-
-def test_the_index_of_a_table_is_neither_a_vector_nor_a_label():
     vectors = pd.DataFrame({"e": [[1.0, 0.0], [0.0, 1.0]]}, index=[5, 6])
     labels = pd.DataFrame({"y": ["a", "b"]}, index=[5, 6])
     model = MulticlassSVC().fit(pa.Table.from_pandas(vectors), pa.Table.from_pandas(labels)["y"])

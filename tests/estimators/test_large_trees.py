@@ -1,9 +1,5 @@
 """Taxonomies of more classes than a table has: the same model, files, folds, checkpoints."""
 
-from __future__ import annotations
-
-import io
-
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -20,7 +16,7 @@ from manyclass.estimators import costs as of_costs
 from manyclass.persistence import model_schema
 from manyclass.reports.evaluation import evaluate
 from tests.helpers.cases import each
-from tests.helpers.model_files import rewritten
+from tests.helpers.model_files import rewritten, stored
 
 K = 80
 RNG = np.random.default_rng(0)
@@ -58,10 +54,7 @@ def test_the_model_is_that_of_the_table(weights, offset, monkeypatch):
 @pytest.mark.parametrize("distance", ["edges", lambda depth: 1 / (1 + depth)])
 def test_files_hold_the_tree(many, distance):
     model = fitted(costs=Taxonomy(PARENTS, distance=distance))
-    file = io.BytesIO()
-    save_model(file, model)
-    file.seek(0)
-    loaded = load_model(file)
+    loaded = stored(model)
     assert loaded.costs.nodes == model.costs.nodes
     again = loaded.set_params(**SETTINGS).fit(X, Y)
     np.testing.assert_array_equal(again.coef_, model.coef_)
@@ -96,22 +89,16 @@ def test_folds_without_some_classes_keep_the_scale(many):
     fold.fit(X[halves[0]], Y[halves[0]])
     cost = TREE.distances(Y[halves[1]], fold.predict(X[halves[1]])) / largest
     assert -search.scores_[0, 0] == pytest.approx(cost.mean(), abs=0.02)
-    file = io.BytesIO()
-    save_model(file, search)
-    file.seek(0)
-    assert load_model(file).score(X, Y) == search.score(X, Y)
+    assert stored(search).score(X, Y) == search.score(X, Y)
 
 
 def test_checkpoints_are_of_their_tree(many, tmp_path):
     fitted(costs=TREE, checkpoint=tmp_path / "run")
     again = fitted(costs=TREE, checkpoint=tmp_path / "run", resume=True)
     assert again.certificate_.relative_gap <= 1e-6
+    other = Taxonomy(PARENTS, distance=lambda depth: 1 / (1 + depth))
     with pytest.raises(ValueError, match="costs and offsets"):
-        fitted(
-            costs=Taxonomy(PARENTS, distance=lambda depth: 1 / (1 + depth)),
-            checkpoint=tmp_path / "run",
-            resume=True,
-        )
+        fitted(costs=other, checkpoint=tmp_path / "run", resume=True)
 
 
 def test_scores_of_another_model_go_with_a_tree(many):
@@ -132,17 +119,10 @@ def test_decisions_by_cost_need_a_table(many):
 @each(
     "change",
     [
-        {"above": [0] * K},
-        {"above": [-1] * K},
-        {"nodes": ["a"] * K},
-        {"nodes": [None] * K},
-        {"nodes": [["a"]] * K},
-        {"nodes": ["a"]},
-        {"distances": [1.0]},
-        {"distances": "edges"},
-        {"distances": [[1.0] * 90]},
-        {"scale": -1.0},
-        {"scale": "x"},
+        *({"above": above} for above in ([0] * K, [-1] * K)),
+        *({"nodes": nodes} for nodes in (["a"] * K, [None] * K, [["a"]] * K, ["a"])),
+        *({"distances": found} for found in ([1.0], "edges", [[1.0] * 90])),
+        *({"scale": scale} for scale in (-1.0, "x")),
     ],
 )
 def test_trees_of_hostile_files_are_refused(change):

@@ -7,13 +7,7 @@ from sklearn.datasets import load_iris, make_classification
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LogisticRegression
 
-from manyclass import (
-    MultinomialLogisticRegression,
-    load_data,
-    load_model,
-    save_data,
-    save_model,
-)
+from manyclass import MultinomialLogisticRegression, load_data, load_model, save_data, save_model
 from manyclass.problem import dataset
 from manyclass.rows import logistic_sums
 
@@ -116,12 +110,9 @@ def test_max_iter_warns_and_keeps_the_model():
     assert model.predict(X).shape == y.shape
 
 
-def test_verbose_tells_epochs(capsys, three_classes):
+def test_lines_and_seeds(capsys, three_classes):
     MultinomialLogisticRegression(verbose=1).fit(*three_classes)
     assert capsys.readouterr().out.startswith("epoch    1")
-
-
-def test_same_seed_same_result(three_classes):
     X, y = three_classes
     one, two = (MultinomialLogisticRegression(random_state=3).fit(X, y) for _ in range(2))
     np.testing.assert_array_equal(one.coef_, two.coef_)

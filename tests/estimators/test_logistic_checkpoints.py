@@ -15,11 +15,6 @@ X = X[:300] / 16
 Y = Y[:300]
 
 
-@pytest.fixture
-def folder(tmp_path):
-    return tmp_path / "checkpoints"
-
-
 def fit(folder, X=X, **params):
     settings = {"tol": 1e-6, "random_state": 0, "checkpoint_minutes": 0, **params}
     return MultinomialLogisticRegression(checkpoint=folder, **settings).fit(X, Y)
@@ -76,14 +71,11 @@ def test_another_problem_is_refused(folder, params, differs):
     assert differs in str(error.value)
 
 
-def test_nothing_is_overwritten(folder):
+def test_nothing_is_overwritten_and_resume_needs_a_folder(folder):
     broken_off(folder)
     before = names(folder)
     with pytest.raises(ValueError, match="continue it with resume=True"):
         fit(folder)
     assert names(folder) == before
-
-
-def test_resume_needs_a_folder():
     with pytest.raises(ValueError, match="resume=True needs a folder"):
         fit(None, resume=True)

@@ -70,7 +70,7 @@ def test_two_classes_have_the_violation_of_their_gap():
     assert last.violation == pytest.approx(np.sqrt(2 * last.gap_estimate))
 
 
-def test_a_warm_start_goes_on_where_the_last_fit_ended():
+def test_warm_starts_go_on_or_begin_anew():
     whole = fit(X, Y, tol=1e-8)
     model = MultinomialLogisticRegression(tol=1e-8, warm_start=True, max_iter=5, random_state=0)
     with warnings.catch_warnings():
@@ -78,9 +78,6 @@ def test_a_warm_start_goes_on_where_the_last_fit_ended():
         for _ in range(whole.n_iter_ // 5 + 2):
             model.fit(X, Y)
     assert model.certificate_.relative_gap <= 1e-8
-
-
-def test_a_warm_start_from_what_is_not_finite_begins_anew():
     model = pickle.loads(pickle.dumps(fit(X, Y, warm_start=True)))
     model.coef_[:] = np.nan
     assert model.fit(X, Y).certificate_.relative_gap <= 1e-4

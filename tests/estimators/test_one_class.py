@@ -1,7 +1,5 @@
 """Warnings of models that give nearly all training rows one class, and of scores that are alike."""
 
-from __future__ import annotations
-
 import warnings
 
 import numpy as np
@@ -17,19 +15,13 @@ from manyclass import (
     MultinomialLogisticRegressionCV,
 )
 
-SETTINGS = {
-    "n_informative": 12,
-    "n_classes": 4,
-    "weights": [0.85, 0.1, 0.04, 0.01],
-    "class_sep": 0.8,
-    "random_state": 0,
-}
+SETTINGS = {"n_informative": 12, "n_classes": 4, "class_sep": 0.8, "random_state": 0}
 NAMES = np.array(["often", "some", "few", "rare"])
 
 
 def overlapping():
     """Rows of overlapping classes, of which one has 85 %."""
-    X, y = make_classification(8000, 30, **SETTINGS)
+    X, y = make_classification(8000, 30, weights=[0.85, 0.1, 0.04, 0.01], **SETTINGS)
     return StandardScaler().fit_transform(X).astype(np.float32), NAMES[y]
 
 
@@ -56,18 +48,11 @@ def test_with_costs_other_remedies_are_named():
         MulticlassSVC(costs=[[0, 1], [2, 0]], random_state=0).fit(X, y)
 
 
-@pytest.mark.parametrize(
-    "model",
-    [
-        MulticlassSVC(class_weight="balanced", random_state=0),
-        MultinomialLogisticRegression(class_weight="balanced", random_state=0),
-    ],
-)
-def test_the_remedies_are_not_warned_of(model):
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("kind", [MulticlassSVC, MultinomialLogisticRegression])
+def test_the_remedies_are_not_warned_of(kind):
     X, y = overlapping()
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        model.fit(X, y)
+    model = kind(class_weight="balanced", random_state=0).fit(X, y)
     assert len(np.unique(model.predict(X))) == 4
 
 
@@ -80,23 +65,20 @@ def test_the_line_that_calls_fit_is_named():
     assert "balanced" not in str(seen[0].message)
 
 
+@pytest.mark.filterwarnings("error")
 def test_rare_classes_that_are_found_are_not_warned_of():
     rng = np.random.default_rng(0)
     y = np.repeat([0, 1], [5000, 5])
     X = rng.normal(size=(5005, 3)) + 20 * y[:, None]
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        model = MulticlassSVC(random_state=0).fit(X, y)
-    assert (model.predict(X) == y).all()
+    assert (MulticlassSVC(random_state=0).fit(X, y).predict(X) == y).all()
 
 
+@pytest.mark.filterwarnings("error")
 def test_base_scores_may_be_all_that_tells_rows_apart():
     rng = np.random.default_rng(0)
     y = rng.integers(0, 3, 300)
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        model = MultinomialLogisticRegression(C=1e-4, random_state=0)
-        model.fit(rng.normal(size=(300, 2)), y, base_scores=10 * np.eye(3)[y])
+    model = MultinomialLogisticRegression(C=1e-4, random_state=0)
+    model.fit(rng.normal(size=(300, 2)), y, base_scores=10 * np.eye(3)[y])
 
 
 def test_an_unfinished_fit_has_its_own_warning_alone():
@@ -121,11 +103,9 @@ def test_scores_that_do_not_tell_values_of_C_apart_are_warned_of(kind, scoring):
     assert len(told) == 2
 
 
+@pytest.mark.filterwarnings("error")
 def test_perfect_scores_are_not_warned_of():
-    rng = np.random.default_rng(0)
     y = np.arange(60) % 3
-    X = rng.normal(size=(60, 3)) + 10 * np.eye(3)[y]
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        model = MulticlassSVCCV(Cs=[0.1, 0.3, 1.0], cv=2, random_state=0).fit(X, y)
+    X = np.random.default_rng(0).normal(size=(60, 3)) + 10 * np.eye(3)[y]
+    model = MulticlassSVCCV(Cs=[0.1, 0.3, 1.0], cv=2, random_state=0).fit(X, y)
     assert model.best_score_ == 1.0

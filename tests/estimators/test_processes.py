@@ -1,7 +1,5 @@
 """Training in worker and forked processes: no more threads than their share, none that are lost."""
 
-from __future__ import annotations
-
 import multiprocessing
 
 import joblib

@@ -1,7 +1,5 @@
 """One StochasticClassifier that threads share: no step is lost, and no prediction is torn."""
 
-from __future__ import annotations
-
 import copy
 import pickle
 import threading
@@ -112,12 +110,9 @@ def test_copies_train_by_themselves(copied):
         assert (other.n_steps_, shared.n_steps_) == (300, 150)
 
 
-def test_a_clone_is_not_fitted():
+def test_clones_are_not_fitted_and_a_refused_fit_leaves_the_model():
     shared = model().partial_fit(X, Y, classes=[0, 1, 2])
     assert not {"_running", "classes_"} & set(clone(shared).__dict__)
-
-
-def test_a_refused_fit_leaves_the_model():
     shared = model().fit(X, Y)
     before = shared.predict(X)
     with pytest.raises(ValueError, match="weight"):

@@ -1,7 +1,5 @@
 """The checks of scikit-learn: all of them for each class, those that train for its variants."""
 
-from __future__ import annotations
-
 import functools
 
 import pytest
@@ -15,9 +13,9 @@ from manyclass import (
     MultinomialLogisticRegressionCV,
     StochasticClassifier,
 )
-from manyclass.problem.formulations import FORMULATIONS
 from manyclass.solvers.sgd import STOCHASTIC_LOSSES
 from manyclass.training.train import COMPARISON
+from tests.helpers.catalog import PAIRS
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning"),
@@ -30,50 +28,28 @@ CLASSES = [
     MultinomialLogisticRegression(),
     StochasticClassifier(),
     MulticlassSVCCV(Cs=3, cv=2),
-    MultinomialLogisticRegressionCV(Cs=3, cv=2),
+    MultinomialLogisticRegressionCV(Cs=[0.01, 0.1], cv=2),
 ]
 # Others differ in what they train, not in tags, parameters, refusals and kinds of input.
 VARIANTS = [
-    *(
-        MulticlassSVC(formulation=name, loss=loss)
-        for name, formulation in FORMULATIONS.items()
-        for loss in formulation.losses()
-    ),
+    *(MulticlassSVC(formulation=name, loss=loss) for name, loss in PAIRS),
     *(MulticlassSVC(solver=solver, C=0.1) for solver in COMPARISON),
     MultinomialLogisticRegression(regularize_intercept=True),
     MultinomialLogisticRegression(fit_intercept=False),
-    *(
-        StochasticClassifier(loss=loss, average=a)
-        for loss in STOCHASTIC_LOSSES
-        for a in (False, True)
-    ),
+    *(StochasticClassifier(loss=loss, average=a) for loss in STOCHASTIC_LOSSES for a in (0, True)),
     StochasticClassifier(weights="sparse", batch_size=3),
     MulticlassSVCCV(Cs="path", cv=2, epsilon=0.1, C_range=(0.1, 1.0)),
 ]
-TRAINING = {
-    "check_class_weight_classifiers",
-    "check_classifiers_classes",
-    "check_classifiers_one_label",
-    "check_classifiers_one_label_sample_weights",
-    "check_classifiers_train",
-    "check_decision_proba_consistency",
-    "check_dict_unchanged",
-    "check_estimator_sparse_array",
-    "check_estimators_dtypes",
-    "check_estimators_nan_inf",
-    "check_estimators_overwrite_params",
-    "check_estimators_partial_fit_n_features",
-    "check_estimators_pickle",
-    "check_fit2d_1feature",
-    "check_fit2d_1sample",
-    "check_fit_idempotent",
-    "check_methods_sample_order_invariance",
-    "check_methods_subset_invariance",
-    "check_non_transformer_estimators_n_iter",
-    "check_sample_weight_equivalence_on_dense_data",
-    "check_sample_weight_equivalence_on_sparse_data",
-    "check_sparsify_coefficients",
-}
+NAMES = """
+class_weight_classifiers classifiers_classes classifiers_one_label
+classifiers_one_label_sample_weights classifiers_train decision_proba_consistency dict_unchanged
+estimator_sparse_array estimators_dtypes estimators_nan_inf estimators_overwrite_params
+estimators_partial_fit_n_features estimators_pickle fit2d_1feature fit2d_1sample fit_idempotent
+methods_sample_order_invariance methods_subset_invariance non_transformer_estimators_n_iter
+sample_weight_equivalence_on_dense_data sample_weight_equivalence_on_sparse_data
+sparsify_coefficients
+"""
+TRAINING = {f"check_{name}" for name in NAMES.split()}
 
 
 def name_of(check):

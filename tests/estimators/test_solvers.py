@@ -1,7 +1,5 @@
 """``solver=`` of MulticlassSVC: results, refusals, interruption, checkpoints, files."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -43,11 +41,7 @@ def test_all_solvers_prove_one_optimum(solver, dtype, kind):
         ),
         ({"solver": "cutting_plane", "formulation": "adm"}, "'weston_watkins' or 'one_vs_rest'"),
         (
-            {
-                "solver": "most_violating",
-                "formulation": "weston_watkins",
-                "loss": "squared_hinge",
-            },
+            {"solver": "most_violating", "formulation": "weston_watkins", "loss": "squared_hinge"},
             "trains loss='hinge'",
         ),
         ({"solver": "cutting_plane", "stopping": "kkt"}, "use stopping='gap'"),

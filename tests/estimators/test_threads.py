@@ -3,8 +3,6 @@
 The last is what the thread sanitizer looks for when it runs this file (tests/sanitize.sh).
 """
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

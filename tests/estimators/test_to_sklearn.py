@@ -1,7 +1,5 @@
 """Models as estimators of scikit-learn: the same predictions, scores and probabilities."""
 
-from __future__ import annotations
-
 import pickle
 
 import numpy as np
@@ -92,7 +90,7 @@ def test_sparse_weights(classes):
     assert (plain.densify().predict(X) == ours.predict(X)).all()
 
 
-def test_the_weights_are_copies():
+def test_the_weights_are_copies_of_a_fitted_model():
     ours = fitted(MODELS[0][0])
     before = ours.coef_.copy()
     plain = ours.to_sklearn()
@@ -100,6 +98,8 @@ def test_the_weights_are_copies():
     plain.intercept_[:] = 0
     np.testing.assert_array_equal(ours.coef_, before)
     assert ours.intercept_.any()
+    with pytest.raises(NotFittedError):
+        MulticlassSVC().to_sklearn()
 
 
 def test_it_can_be_pickled_and_trained():
@@ -109,8 +109,3 @@ def test_it_can_be_pickled_and_trained():
     before = going_on.coef_.copy()
     assert going_on.partial_fit(X, Y).score(X, Y) > 0.6
     assert (going_on.coef_ != before).any()
-
-
-def test_an_unfitted_model():
-    with pytest.raises(NotFittedError):
-        MulticlassSVC().to_sklearn()

@@ -1,7 +1,5 @@
 """The features of the largest weights of every class."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -11,6 +9,7 @@ from manyclass import MulticlassSVC, MultinomialLogisticRegression
 from manyclass.estimators import coefficients as top_features
 from manyclass.estimators.coefficients import largest_weights
 from manyclass.prediction.sparse_coefficients import SparseCoefficients
+from tests.helpers.cases import each
 from tests.helpers.model_files import X, Y
 
 
@@ -57,24 +56,16 @@ def test_names():
     assert {type(j) for of in numbered.values() for j, _ in of} == {int}
 
 
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        ((0,), "n must be an integer of at least 1, not 0"),
-        ((True,), "n must be an integer of at least 1, not True"),
-        ((2.5,), "n must be an integer of at least 1, not 2.5"),
-        (("x",), "n must be an integer of at least 1, not 'x'"),
-        ((None,), "n must be an integer of at least 1, not None"),
-        ((2, ["a", "b"]), "feature_names must hold 4 names"),
-        ((2, "abcd"), "feature_names must hold 4 names"),
-    ],
-)
-def test_bad_arguments(arguments, message):
-    with pytest.raises(ValueError, match=message):
-        MulticlassSVC().fit(X, Y).top_features(*arguments)
+@each("n", [0, True, 2.5, "x", None])
+def test_numbers_that_are_none(n):
+    with pytest.raises(ValueError, match=f"n must be an integer of at least 1, not {n!r}"):
+        MulticlassSVC().fit(X, Y).top_features(n)
 
 
-def test_unfitted():
+def test_names_that_do_not_fit_and_unfitted_models():
+    for names in (["a", "b"], "abcd"):
+        with pytest.raises(ValueError, match="feature_names must hold 4 names"):
+            MulticlassSVC().fit(X, Y).top_features(2, names)
     with pytest.raises(NotFittedError):
         MulticlassSVC().top_features()
 

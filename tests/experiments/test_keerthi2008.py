@@ -1,7 +1,5 @@
 """The experiments of Keerthi et al. 2008, on made-up data."""
 
-from __future__ import annotations
-
 import itertools
 
 import numpy as np
@@ -42,12 +40,9 @@ def test_seconds_to_a_level():
     assert page.seconds_to(curve, 100.0, 1e-4) == "-"
 
 
-def test_p_of_ten_splits_that_agree():
+def test_p_of_ten_splits_that_agree_are_equal_or_zero():
     splits = [{"OVR": {"accuracy": 90.0}, "CS": {"accuracy": 91.0 + i / 7}} for i in range(10)]
     assert tables.p_value(splits, "CS") == pytest.approx(2 / 2**10)
-
-
-def test_p_where_differences_are_equal_or_zero():
     splits = [{"OVR": {"accuracy": 90.0}, "CS": {"accuracy": 90.0 + d}} for d in (0, 1, 1, 1, -1)]
     assert tables.p_value(splits, "CS") == pytest.approx(10 / 2**4)
 

@@ -1,7 +1,5 @@
 """The experiments of Lin 2008, on small data."""
 
-from __future__ import annotations
-
 import pytest
 
 from experiments.lin2008 import growth, kernels, libsvm

@@ -1,7 +1,5 @@
 """A headless Chromium of the system, driven by Playwright, without a network."""
 
-from __future__ import annotations
-
 import contextlib
 import shutil
 
@@ -10,13 +8,8 @@ import pytest
 NAMES = ("chromium", "chromium-browser", "google-chrome")
 # Chromium looks for its maker's hosts at every start; nothing that is tested needs any.
 FLAGS = (
-    "--no-sandbox",
-    "--disable-gpu",
-    "--disable-quic",
-    "--no-first-run",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
+    *("--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-sync"),
+    *("--disable-background-networking", "--disable-component-update"),
 )
 
 

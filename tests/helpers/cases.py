@@ -1,16 +1,13 @@
 """Cases that are too many, and too much alike, to be tests of their own."""
 
-from __future__ import annotations
-
 import functools
 import inspect
-from collections.abc import Callable, Iterable
-from typing import Any
+from collections.abc import Callable
 
 Test = Callable[..., None]
 
 
-def each(names: str | tuple[str, ...], values: Iterable[Any]) -> Callable[[Test], Test]:
+def each(names, values):
     """Run a test for each of the values, as ``pytest.mark.parametrize``, but as one test.
 
     An error names its case. Fixtures are made once, for all cases.
@@ -18,9 +15,9 @@ def each(names: str | tuple[str, ...], values: Iterable[Any]) -> Callable[[Test]
     keys = (names,) if isinstance(names, str) else names
     cases = [dict(zip(keys, (v,) if isinstance(names, str) else v, strict=True)) for v in values]
 
-    def decorate(test: Test) -> Test:
+    def decorate(test):
         @functools.wraps(test)
-        def looped(**others: Any) -> None:
+        def looped(**others):
             for case in cases:
                 try:
                     test(**others, **case)

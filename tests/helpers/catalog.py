@@ -1,11 +1,9 @@
 """The one catalogue that drives the tests: formulations x solvers x tiny problems."""
 
-from __future__ import annotations
-
+import re
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import partial
-from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -13,7 +11,6 @@ import scipy.sparse as sp
 from manyclass.problem.dataset import Dataset
 from manyclass.problem.formulations import FORMULATIONS
 from manyclass.problem.problem import Problem
-from manyclass.problem.solution import Solution
 from manyclass.solvers.sequential_dual import SequentialDual
 from manyclass.solvers.stopping import RULES
 from manyclass.training.epoch_loop import solve
@@ -21,7 +18,7 @@ from manyclass.training.epoch_loop import solve
 GB = 10**9
 
 
-def has_relative_margins(name: str) -> bool:
+def has_relative_margins(name):
     """Those are solved with sparse weights, too."""
     return FORMULATIONS[name].margin == "relative"
 
@@ -53,89 +50,46 @@ class Solved:
 # class 0. So W = [[a, -a, 0], [-2b, b, b]] (OVR: three numbers), and P is a function of a and b.
 # Crammer-Singer, for one: losses 1 - a (against class 2) twice, so a = C; 1, 1 and 1 - 3b, so
 # 6b = 3C; the z of an example with a loss sum to C, that of (0, -1) evenly by symmetry.
-# Per formulation and loss: W, z (rows are examples), the optimum.
-FIVE_POINTS: dict[tuple[str, str], tuple[str, str, str]] = {
-    ("crammer_singer", "hinge"): (
-        "1/2 -1/2 0, -1/2 1/4 1/4",
-        "0 0 1/2, 0 0 1/2, 0 1/2 0, 0 1/4 1/4, 0 0 1/2",
-        "33/16",
-    ),
-    ("weston_watkins", "hinge"): (
-        "1/2 -1/2 0, -2/3 1/3 1/3",
-        "0 0 1/2, 0 0 1/2, 0 1/2 0, 0 1/3 1/3, 0 0 1/2",
-        "25/12",
-    ),
-    ("weston_watkins", "squared_hinge"): (
-        "1/2 -1/2 0, -4/7 2/7 2/7",
-        "0 0 1/2, 0 0 1/2, 1/7 1 0, 0 1/7 1/7, 1/7 0 1",
-        "25/14",
-    ),
-    ("lee_lin_wahba", "hinge"): (
-        "1/2 -1/2 0, -2/3 1/3 1/3",
-        "0 1/2 1/2, 1/2 0 1/2, 1/2 1/2 0, 0 1/2 1/2, 1/2 0 1/2",
-        "53/12",
-    ),
-    ("lee_lin_wahba", "squared_hinge"): (
-        "1/2 -1/2 0, -4/9 2/9 2/9",
-        "0 1/2 1, 1/2 0 1, 5/9 11/9 0, 0 7/9 7/9, 5/9 0 11/9",
-        "73/18",
-    ),
-    ("adm", "hinge"): (
-        "0 0 0, 0 0 0",
-        "0 0 1/2, 0 0 1/2, 1/12 5/12 0, 0 1/4 1/4, 1/12 0 5/12",
-        "5/2",
-    ),
-    ("ats", "hinge"): (
-        "1 -1 0, -1 1/2 1/2",
-        "1/2 1/2 1/2, 1/2 1/2 1/2, 0 1/2 1/2, 1/2 1/2 1/2, 1/2 1/2 1/2",
-        "21/4",
-    ),
-    ("ats", "squared_hinge"): (
-        "2/3 -2/3 0, -2/3 1/3 1/3",
-        "1/3 1/3 1, 1/3 1/3 1, 1/3 4/3 2/3, 1/3 2/3 2/3, 1/3 2/3 4/3",
-        "29/6",
-    ),
-    ("atm", "hinge"): (
-        "0 0 0, 0 0 0",
-        "0 0 1/2, 0 0 1/2, 1/12 5/12 0, 0 1/4 1/4, 1/12 0 5/12",
-        "5/2",
-    ),
-    ("reinforced", "hinge"): (
-        "1 -1 0, -1 1/2 1/2",
-        "1/2 1/2 1/2, 1/2 1/2 1/2, 0 1/2 1/2, 1/2 1/2 1/2, 1/2 1/2 1/2",
-        "31/4",
-    ),
-    ("reinforced", "squared_hinge"): (
-        "1 -1 0, -1 1/2 1/2",
-        "1 0 1, 0 1 1, 0 3/2 3/2, 1 1/2 1/2, 0 3/2 3/2",
-        "9",
-    ),
-    ("mmr", "hinge"): (
-        "1/2 -1/2 0, -2/3 1/3 1/3",
-        "1/2 0 0, 0 1/2 0, 0 0 1/2, 1/2 0 0, 0 1/2 0",
-        "23/12",
-    ),
-    ("mmr", "squared_hinge"): (
-        "1/2 -1/2 0, -2/3 1/3 1/3",
-        "1/2 0 0, 0 1/2 0, 0 0 2/3, 1/3 0 0, 0 2/3 0",
-        "4/3",
-    ),
-    ("one_vs_rest", "hinge"): (
-        "1 -1 0, -1 1/2 1/2",
-        "1/2 1/2 1/2, 1/2 1/2 1/2, 0 1/2 1/2, 1/2 1/2 1/2, 1/2 1/2 1/2",
-        "21/4",
-    ),
-    ("one_vs_rest", "squared_hinge"): (
-        "2/3 -2/3 0, -3/4 1/4 1/4",
-        "1/3 1/3 1, 1/3 1/3 1, 1/4 5/4 3/4, 1/4 3/4 3/4, 1/4 3/4 5/4",
-        "115/24",
-    ),
-}
+# Per formulation and loss: the optimum, W, z (rows are examples).
+SOLUTIONS = """
+crammer_singer hinge: 33/16; 1/2 -1/2 0, -1/2 1/4 1/4;
+    0 0 1/2, 0 0 1/2, 0 1/2 0, 0 1/4 1/4, 0 0 1/2
+weston_watkins hinge: 25/12; 1/2 -1/2 0, -2/3 1/3 1/3;
+    0 0 1/2, 0 0 1/2, 0 1/2 0, 0 1/3 1/3, 0 0 1/2
+weston_watkins squared_hinge: 25/14; 1/2 -1/2 0, -4/7 2/7 2/7;
+    0 0 1/2, 0 0 1/2, 1/7 1 0, 0 1/7 1/7, 1/7 0 1
+lee_lin_wahba hinge: 53/12; 1/2 -1/2 0, -2/3 1/3 1/3;
+    0 1/2 1/2, 1/2 0 1/2, 1/2 1/2 0, 0 1/2 1/2, 1/2 0 1/2
+lee_lin_wahba squared_hinge: 73/18; 1/2 -1/2 0, -4/9 2/9 2/9;
+    0 1/2 1, 1/2 0 1, 5/9 11/9 0, 0 7/9 7/9, 5/9 0 11/9
+adm hinge: 5/2; 0 0 0, 0 0 0;
+    0 0 1/2, 0 0 1/2, 1/12 5/12 0, 0 1/4 1/4, 1/12 0 5/12
+ats hinge: 21/4; 1 -1 0, -1 1/2 1/2;
+    1/2 1/2 1/2, 1/2 1/2 1/2, 0 1/2 1/2, 1/2 1/2 1/2, 1/2 1/2 1/2
+ats squared_hinge: 29/6; 2/3 -2/3 0, -2/3 1/3 1/3;
+    1/3 1/3 1, 1/3 1/3 1, 1/3 4/3 2/3, 1/3 2/3 2/3, 1/3 2/3 4/3
+atm hinge: 5/2; 0 0 0, 0 0 0;
+    0 0 1/2, 0 0 1/2, 1/12 5/12 0, 0 1/4 1/4, 1/12 0 5/12
+reinforced hinge: 31/4; 1 -1 0, -1 1/2 1/2;
+    1/2 1/2 1/2, 1/2 1/2 1/2, 0 1/2 1/2, 1/2 1/2 1/2, 1/2 1/2 1/2
+reinforced squared_hinge: 9; 1 -1 0, -1 1/2 1/2;
+    1 0 1, 0 1 1, 0 3/2 3/2, 1 1/2 1/2, 0 3/2 3/2
+mmr hinge: 23/12; 1/2 -1/2 0, -2/3 1/3 1/3;
+    1/2 0 0, 0 1/2 0, 0 0 1/2, 1/2 0 0, 0 1/2 0
+mmr squared_hinge: 4/3; 1/2 -1/2 0, -2/3 1/3 1/3;
+    1/2 0 0, 0 1/2 0, 0 0 2/3, 1/3 0 0, 0 2/3 0
+one_vs_rest hinge: 21/4; 1 -1 0, -1 1/2 1/2;
+    1/2 1/2 1/2, 1/2 1/2 1/2, 0 1/2 1/2, 1/2 1/2 1/2, 1/2 1/2 1/2
+one_vs_rest squared_hinge: 115/24; 2/3 -2/3 0, -3/4 1/4 1/4;
+    1/3 1/3 1, 1/3 1/3 1, 1/4 5/4 3/4, 1/4 3/4 3/4, 1/4 3/4 5/4
+"""
+MADE = re.findall(r"(\w+) (\w+): (.+); (.+);\n +(.+)", SOLUTIONS)
+FIVE_POINTS = {(name, loss): (W, z, optimum) for name, loss, optimum, W, z in MADE}
 # Where another z gives the same W and D.
 MANY_DUALS = {"weston_watkins", "adm", "ats", "atm", "reinforced", "one_vs_rest"}
 
 
-def five_points(formulation: str, loss: str, dtype: Any = np.float64) -> Solved:
+def five_points(formulation, loss, dtype=np.float64):
     """The problem of FIVE_POINTS with its solution."""
     X = np.array([[1, 0], [-1, 0], [0, 1], [0, -1], [0, 1]], dtype)
     problem = make_problem(
@@ -147,32 +101,27 @@ def five_points(formulation: str, loss: str, dtype: Any = np.float64) -> Solved:
     return Solved(problem, matrix, _matrix(duals), float(Fraction(objective)), unique)
 
 
-def _matrix(text: str) -> np.ndarray:
+def _matrix(text):
     return np.array([[float(Fraction(v)) for v in row.split()] for row in text.split(",")])
 
 
 def make_problem(
-    X: Any,
-    labels: Any,
+    X,
+    labels,
     *,
-    n_classes: int,
-    formulation: str = "crammer_singer",
-    loss: str = "hinge",
-    C: float = 1.0,
-    weights: Any = None,
-    bias: float = 0.0,
-) -> Problem:
+    n_classes,
+    formulation="crammer_singer",
+    loss="hinge",
+    C=1.0,
+    weights=None,
+    bias=0.0,
+):
     """A problem from arrays."""
     dataset = Dataset.from_matrix(X, labels, n_classes=n_classes, weights=weights, bias=bias)
     return Problem(dataset, FORMULATIONS[formulation], C, loss)
 
 
-def random_problem(
-    seed: int,
-    formulation: str = "crammer_singer",
-    loss: str = "hinge",
-    dtype: Any = np.float64,
-) -> Problem:
+def random_problem(seed, formulation="crammer_singer", loss="hinge", dtype=np.float64):
     """A tiny problem: 2 to 5 classes, some rows empty or repeated, weights, C of any size."""
     rng = np.random.default_rng(seed)
     n, d, k = rng.integers(2, 13), rng.integers(1, 6), rng.integers(2, 6)
@@ -194,14 +143,14 @@ def random_problem(
 
 
 def text_problem(
-    formulation: str = "crammer_singer",
-    loss: str = "hinge",
-    dtype: Any = np.float32,
+    formulation="crammer_singer",
+    loss="hinge",
+    dtype=np.float32,
     *,
-    n: int = 300,
-    d: int = 400,
-    k: int = 40,
-) -> Problem:
+    n=300,
+    d=400,
+    k=40,
+):
     """Sparse unit rows with some class structure."""
     rng = np.random.default_rng(0)
     labels = rng.integers(0, k, n)
@@ -214,15 +163,15 @@ def text_problem(
 
 
 def train(
-    problem: Problem,
-    solver: Any = SequentialDual,
+    problem,
+    solver=SequentialDual,
     *,
-    tol: float = 1e-9,
-    stopping: str = "gap",
-    max_iter: int = 20_000,
-    seed: int = 0,
-    **options: Any,
-) -> Solution:
+    tol=1e-9,
+    stopping="gap",
+    max_iter=20_000,
+    seed=0,
+    **options,
+):
     """Solve a problem tightly; W is an ndarray."""
     solution = solve(
         problem,
@@ -235,7 +184,7 @@ def train(
     return replace(solution, weights=weights.toarray() if sp.issparse(weights) else weights)
 
 
-def problem_of_size(name: str = "crammer_singer", *, d=1000, k=100, n=50, nnz=20) -> Problem:
+def problem_of_size(name="crammer_singer", *, d=1000, k=100, n=50, nnz=20):
     """A problem of which only the sizes matter."""
     X = sp.csr_array(np.ones((n, nnz), np.float32))
     problem = make_problem(X, np.arange(n) % 2, n_classes=2, formulation=name)

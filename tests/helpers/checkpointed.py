@@ -1,7 +1,5 @@
 """Models that write checkpoints."""
 
-from __future__ import annotations
-
 import warnings
 
 import numpy as np

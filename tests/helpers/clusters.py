@@ -1,7 +1,5 @@
 """Data with many classes."""
 
-from __future__ import annotations
-
 import numpy as np
 import scipy.sparse as sp
 

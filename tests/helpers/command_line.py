@@ -1,7 +1,5 @@
 """Commands run in this process, and what they leave in a folder."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from manyclass.cli import commands

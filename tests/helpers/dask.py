@@ -1,7 +1,5 @@
 """A local cluster of Dask, collections in parts, and trainings of them."""
 
-from __future__ import annotations
-
 import itertools
 
 import pytest

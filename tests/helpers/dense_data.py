@@ -1,14 +1,10 @@
 """The rows of a data set as a dense array."""
 
-from __future__ import annotations
-
 import numpy as np
 import scipy.sparse as sp
 
-from manyclass.problem.dataset import Dataset
 
-
-def rows_with_bias(data: Dataset) -> np.ndarray:
+def rows_with_bias(data):
     """Return X with the appended feature, shape (n, d + 1), in float64."""
     X = sp.csr_array(data.matrix()).toarray().astype(np.float64)
     return np.hstack([X, np.full((data.n_examples, 1), data.bias)])

@@ -1,7 +1,5 @@
 """Digits for the tests of stochastic training: a first part to train on, the rest to judge by."""
 
-from __future__ import annotations
-
 import pickle
 
 import pytest

@@ -1,7 +1,5 @@
 """Engines of the core."""
 
-from __future__ import annotations
-
 from types import SimpleNamespace
 
 import numpy as np

@@ -1,7 +1,5 @@
 """A disk without space."""
 
-from __future__ import annotations
-
 import contextlib
 import resource
 

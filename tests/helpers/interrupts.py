@@ -1,20 +1,15 @@
 """Ctrl-C at a given call of a function, so that a test hits the same place every time."""
 
-from __future__ import annotations
-
 import sys
-from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from types import FrameType
-from typing import Any
 
 
 @contextmanager
-def watched(act: Callable[[int], None]) -> Iterator[None]:
+def watched(act):
     """Call ``act`` with the number of each call of a function of manyclass, or by one."""
     n_calls = 0
 
-    def watch(frame: FrameType, event: str, arg: Any) -> None:
+    def watch(frame, event, arg):
         nonlocal n_calls
         if event in ("call", "c_call") and "/manyclass/" in frame.f_code.co_filename:
             n_calls += 1
@@ -27,7 +22,7 @@ def watched(act: Callable[[int], None]) -> Iterator[None]:
         sys.setprofile(None)
 
 
-def count_calls(work: Callable[[], object]) -> int:
+def count_calls(work):
     """Return how many calls work makes."""
     counts = [0]
     with watched(counts.append):
@@ -35,10 +30,10 @@ def count_calls(work: Callable[[], object]) -> int:
     return counts[-1]
 
 
-def interrupt(work: Callable[[], object], at: int) -> BaseException | None:
+def interrupt(work, at):
     """Raise KeyboardInterrupt at one call of work, and return what comes out of it."""
 
-    def act(n_calls: int) -> None:
+    def act(n_calls):
         if n_calls == at:
             sys.setprofile(None)
             raise KeyboardInterrupt

@@ -1,7 +1,5 @@
 """Models of the iris data, trained to a small gap."""
 
-from __future__ import annotations
-
 from sklearn.datasets import load_iris
 
 from manyclass import MulticlassSVC

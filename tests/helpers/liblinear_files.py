@@ -1,7 +1,5 @@
 """LIBLINEAR's own predictions from its model files."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

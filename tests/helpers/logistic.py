@@ -1,7 +1,5 @@
 """Tiny problems of multinomial logistic regression, and the formulas in NumPy."""
 
-from __future__ import annotations
-
 import numpy as np
 import scipy.optimize
 import scipy.sparse as sp
@@ -14,12 +12,12 @@ from tests.helpers.dense_data import rows_with_bias
 
 
 def random_logistic(  # a problem whose classes are all there
-    seed: int,
+    seed,
     *,
-    bias: float = 1.0,
-    dtype: type = np.float64,
-    shape: tuple[int, int, int] | None = None,
-) -> Problem:
+    bias=1.0,
+    dtype=np.float64,
+    shape=None,
+):
     """Return a random problem: sparse or dense, weights, any C."""
     rng = np.random.default_rng(seed)
     n, d, k = shape or (int(rng.integers(6, 15)), int(rng.integers(1, 5)), int(rng.integers(2, 5)))
@@ -31,19 +29,19 @@ def random_logistic(  # a problem whose classes are all there
     return Problem(dataset, LOGISTIC, float(10 ** rng.uniform(-2, 1)), "log_loss")
 
 
-def class_counts(problem: Problem) -> np.ndarray:
+def class_counts(problem):
     """sum_i C_i e_{y_i}."""
     data = problem.dataset
     return np.bincount(data.labels, problem.costs, minlength=data.n_classes)
 
 
-def scores(problem: Problem, W: np.ndarray) -> np.ndarray:
+def scores(problem, W):
     """w_c . x_i, and base scores."""
     found = rows_with_bias(problem.dataset) @ W
     return found if problem.base is None else found + problem.base.table[problem.base.rows]
 
 
-def primal(problem: Problem, W: np.ndarray, *, free: bool) -> float:
+def primal(problem, W, *, free):
     """P at W of shape (d + 1, k); `free`: intercepts are not regularized."""
     y = problem.dataset.labels
     losses = -log_softmax(scores(problem, W), axis=1)[np.arange(len(y)), y]
@@ -51,7 +49,7 @@ def primal(problem: Problem, W: np.ndarray, *, free: bool) -> float:
     return 0.5 * float((part**2).sum()) + float(problem.costs @ losses)
 
 
-def gradient(problem: Problem, W: np.ndarray, *, free: bool) -> np.ndarray:
+def gradient(problem, W, *, free):
     """Gradient of P."""
     X, y = rows_with_bias(problem.dataset), problem.dataset.labels
     p = softmax(scores(problem, W), axis=1)
@@ -62,11 +60,11 @@ def gradient(problem: Problem, W: np.ndarray, *, free: bool) -> np.ndarray:
     return part + X.T @ (problem.costs[:, None] * p)
 
 
-def optimum(problem: Problem, *, free: bool) -> float:
+def optimum(problem, *, free):
     """Return the least P, found by scipy's BFGS and polished by Newton steps."""
     d, k = problem.dataset.n_features + 1, problem.dataset.n_classes
 
-    def call(w: np.ndarray) -> tuple[float, np.ndarray]:
+    def call(w):
         W = w.reshape(d, k)
         return primal(problem, W, free=free), gradient(problem, W, free=free).ravel()
 

@@ -1,7 +1,5 @@
 """Converted data files, and arrays that lie in them."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from manyclass.io.dataset_writer import save_blocks

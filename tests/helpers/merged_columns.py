@@ -1,14 +1,10 @@
 """Columns of which some can be merged, and some nearly."""
 
-from __future__ import annotations
-
-from typing import Any
-
 import numpy as np
 import scipy.sparse as sp
 
 
-def hostile_columns(dtype: Any, n: int = 300, d: int = 40, copies: int = 5) -> Any:
+def hostile_columns(dtype, n=300, d=40, copies=5):
     """Zeros, multiples, negative ones too, nearly proportional columns, denormals, many copies."""
     rng = np.random.default_rng(0)
     base = (

@@ -1,7 +1,5 @@
 """The launcher of MPI processes."""
 
-from __future__ import annotations
-
 import importlib.util
 import sys
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The core of the Newton phase around some dual variables."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

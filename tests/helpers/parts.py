@@ -1,7 +1,5 @@
 """Rows to be cut into parts, their optimum by NumPy, and faults at a question of the training."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 import scipy.sparse as sp

@@ -1,7 +1,5 @@
 """Fitted pipelines of text and of numbers."""
 
-from __future__ import annotations
-
 from sklearn.datasets import load_iris
 from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.pipeline import make_pipeline

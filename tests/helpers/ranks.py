@@ -1,11 +1,8 @@
 """Ranks within one process: a thread for each, queues between them."""
 
-from __future__ import annotations
-
 import queue
 import threading
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any
 
 import numpy as np
 
@@ -23,7 +20,7 @@ class World:
         self.size = size
         self.queues = {(a, b): queue.Queue() for a in range(size) for b in range(size)}
         self.barrier = threading.Barrier(size)
-        self.slots: list[Any] = [None] * size
+        self.slots = [None] * size
         self.aborted = threading.Event()
         self.first_on_machine = [0] * size  # all on one
 

@@ -1,23 +1,19 @@
 """An independent solver: the primal as a quadratic program for an interior-point method."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 import scipy.sparse as sp
 
 from manyclass.problem.objective import targets
-from manyclass.problem.problem import Problem
-from manyclass.utils.types import Array
 from tests.helpers.dense_data import rows_with_bias
 
 
 def optimal_objective(
-    problem: Problem,
-    costs: Array | None = None,
-    offsets: Array | None = None,
-    factors: Array | None = None,
-) -> float:
+    problem,
+    costs=None,
+    offsets=None,
+    factors=None,
+):
     """Optimum of 1/2 ||W||^2 + sum C_i loss_i, one slack per example (max) or target (sum).
 
     Variables: W by classes, then the slacks; slack >= gamma_c - mu_c, slack >= 0, and

@@ -1,7 +1,5 @@
 """A local Spark, DataFrames in parts, and processes that are killed."""
 
-from __future__ import annotations
-
 import contextlib
 import os
 import shutil

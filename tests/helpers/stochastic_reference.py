@@ -1,22 +1,19 @@
 """Stochastic steps in NumPy, after the formulas of Chen et al. 2011: dense, slow, independent."""
 
-from __future__ import annotations
-
 import numpy as np
 import scipy.special
 
-from manyclass.problem.dataset import Dataset
 from tests.helpers.dense_data import rows_with_bias
 
 
 def gradient(
-    loss: str,
-    W: np.ndarray,
-    X: np.ndarray,
-    y: np.ndarray,
-    v: np.ndarray,
-    offsets: np.ndarray | float = 0.0,
-) -> np.ndarray:
+    loss,
+    W,
+    X,
+    y,
+    v,
+    offsets=0.0,
+):
     """sum_i v_i dl_i, shape (d + 1, k), by equations 15 to 17."""
     rows = np.arange(len(y))
     s = X @ W + offsets
@@ -35,13 +32,13 @@ def gradient(
 
 
 def train(
-    data: Dataset,
-    order: np.ndarray,
-    loss: str,
-    alpha: float,
-    batch_size: int,
-    offsets: np.ndarray | float = 0.0,
-) -> list[tuple[float, np.ndarray]]:
+    data,
+    order,
+    loss,
+    alpha,
+    batch_size,
+    offsets=0.0,
+):
     """T_t and W_t after every step, from W = 0, rows in this order."""
     X, y, v = rows_with_bias(data), data.labels, data.weights
     W, seen, path = np.zeros((X.shape[1], data.n_classes)), 0.0, []
@@ -55,7 +52,7 @@ def train(
     return path
 
 
-def average(path: list[tuple[float, np.ndarray]], kind: bool | int) -> np.ndarray:
+def average(path, kind):
     """Return the last W, or the mean that ``kind`` asks for."""
     later = [(seen, W) for seen, W in path if kind is True or seen > kind]
     if kind is False or not later:

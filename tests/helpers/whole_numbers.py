@@ -1,7 +1,5 @@
 """Small integers, whose scores are exact in every order of summation."""
 
-from __future__ import annotations
-
 import numpy as np
 import scipy.sparse as sp
 

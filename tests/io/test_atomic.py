@@ -1,12 +1,9 @@
 """Files that are written: whole or not there, and nothing left behind by a kill."""
 
-from __future__ import annotations
-
 import fcntl
 import os
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 
@@ -147,5 +144,5 @@ def test_a_folder_that_is_no_more(tmp_path):
     folder = tmp_path / "folder"
     folder.mkdir()
     with pytest.raises(OSError, match="No such file") as caught, replacement(str(folder / "new")):
-        Path(folder).rmdir()
+        folder.rmdir()
     assert caught.value.filename == str(folder / "new")

@@ -1,7 +1,5 @@
 """What fits nothing is refused before compiled code, SciPy's or our own, trusts it."""
 
-from __future__ import annotations
-
 from functools import partial
 
 import numpy as np
@@ -28,30 +26,24 @@ def broken(what):
     X = rows("csr" if what in ("indptr", "indices", "short") else what)
     if what in ("indptr", "csc"):
         X.indptr[2] = FAR
-    elif what == "indices":
+    elif what in ("indices", "bsr"):
         X.indices[1] = FAR
     elif what == "short":
         X.indptr = X.indptr[:3]
-    elif what == "coo":
+    else:
         X.coords[0][1] = FAR
-    elif what == "bsr":
-        X.indices[1] = FAR
     X.has_canonical_format = False
     return X
 
 
-def fit_blocks(X, y):
-    StochasticClassifier().fit_blocks([(X, y)], [0, 1, 2], 4)
-
-
 WAYS = {
-    "fit": lambda X, folder: MulticlassSVC().fit(X, Y),
-    "stochastic": lambda X, folder: StochasticClassifier(early_stopping=True).fit(X, Y),
-    "partial_fit": lambda X, folder: StochasticClassifier().partial_fit(X, Y, [0, 1, 2]),
-    "fit_blocks": lambda X, folder: fit_blocks(X, Y),
+    "fit": lambda X, _: MulticlassSVC().fit(X, Y),
+    "stochastic": lambda X, _: StochasticClassifier(early_stopping=True).fit(X, Y),
+    "partial_fit": lambda X, _: StochasticClassifier().partial_fit(X, Y, [0, 1, 2]),
+    "fit_blocks": lambda X, _: StochasticClassifier().fit_blocks([(X, Y)], [0, 1, 2], 4),
     "save_data": lambda X, folder: save_data(folder / "data", X, Y),
-    "predict": lambda X, folder: MulticlassSVC().fit(rows("csr"), Y).predict(X),
-    "sparsify": lambda X, folder: MulticlassSVC().fit(rows("csr"), Y).sparsify(0.1, X, Y),
+    "predict": lambda X, _: MulticlassSVC().fit(rows("csr"), Y).predict(X),
+    "sparsify": lambda X, _: MulticlassSVC().fit(rows("csr"), Y).sparsify(0.1, X, Y),
 }
 
 
@@ -91,10 +83,6 @@ def formulation(**changes):
 
 def checked(**changes):
     return _core.Problem64(**{"formulation": formulation(), **ARGUMENTS, **changes})
-
-
-def trainer(kind, **changes):
-    return getattr(_core, kind)(checked(**changes))
 
 
 @each(
@@ -193,7 +181,7 @@ def test_sums_and_averages_of_different_widths():
     passage = _core.Passage(_core.StochasticLoss.hinge, 1, 1)
     some = np.array([0, 1], np.int32)
     with pytest.raises(ValueError, match="rows of one length"):
-        trainer("StochasticTrainer64").steps(W, U, clock, passage, some)
+        _core.StochasticTrainer64(checked()).steps(W, U, clock, passage, some)
 
 
 @pytest.mark.slow

@@ -6,12 +6,11 @@ import scipy.sparse as sp
 from sklearn.exceptions import ConvergenceWarning
 
 from manyclass import MulticlassSVC, MultinomialLogisticRegression, c_path
-from manyclass.problem.formulations import FORMULATIONS
+from tests.helpers.catalog import PAIRS
 from tests.helpers.iris import IRIS
 from tests.trials import long_paths
 
 X, y = IRIS
-CASES = [(name, loss) for name, f in FORMULATIONS.items() for loss in f.losses()]
 EPSILON = 0.02
 
 
@@ -35,7 +34,7 @@ def check_path(path, make):
         assert path.gap_at(C) <= EPSILON
 
 
-@pytest.mark.parametrize(("name", "loss"), CASES)
+@pytest.mark.parametrize(("name", "loss"), PAIRS)
 def test_every_c_has_a_model_near_its_optimum(name, loss):
     parameters = {"formulation": name, "loss": loss}
     path = c_path(X, y, C_min=0.01, C_max=10, epsilon=EPSILON, random_state=0, **parameters)
@@ -86,19 +85,24 @@ def test_long_paths_claim_no_less_than_the_true_gap(number):
     assert not figures.false
 
 
-def test_a_range_where_rounding_exceeds_epsilon_warns():
+def test_warnings_of_rounding_and_of_too_few_fits():
     rng = np.random.default_rng(6)
     rows, labels = rng.normal(size=(5, 5)), np.r_[np.arange(3), rng.integers(0, 3, 2)]
     with pytest.warns(ConvergenceWarning, match="path is proven to .* smaller C_max"):
         path = c_path(rows, labels, C_min=0.3, C_max=3e16, fit_intercept=False, random_state=0)
     assert path.gap_at(3e16) > 0.01
+    with pytest.warns(ConvergenceWarning, match="raise max_fits"):
+        path = c_path(X, y, C_min=1e-3, C_max=100, max_fits=6, random_state=0)
+    assert len(path.Cs) == 6
 
 
-def test_sparse_weights_stay_sparse():
+def test_sparse_weights_stay_sparse_and_lines(capsys):
     path = c_path(
         sp.csr_array(X), y, C_min=0.1, C_max=1.0, epsilon=0.1, weights="sparse", random_state=0
     )
     assert sp.issparse(path.weights_at(0.5))
+    path = c_path(X, y, C_min=0.1, C_max=1.0, epsilon=0.1, random_state=0, verbose=1)
+    assert len(capsys.readouterr().out.splitlines()) == len(path.Cs)
 
 
 def test_validation_and_seed():
@@ -110,17 +114,6 @@ def test_validation_and_seed():
     assert again.accuracies is None
     np.testing.assert_array_equal(path.objectives, again.objectives)
     assert (path.dual_objectives <= path.objectives).all()
-
-
-def test_too_few_fits_are_told():
-    with pytest.warns(ConvergenceWarning, match="raise max_fits"):
-        path = c_path(X, y, C_min=1e-3, C_max=100, max_fits=6, random_state=0)
-    assert len(path.Cs) == 6
-
-
-def test_verbose_prints_a_line_for_each_fit(capsys):
-    path = c_path(X, y, C_min=0.1, C_max=1.0, epsilon=0.1, random_state=0, verbose=1)
-    assert len(capsys.readouterr().out.splitlines()) == len(path.Cs)
 
 
 @pytest.mark.parametrize(

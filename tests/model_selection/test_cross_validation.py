@@ -1,18 +1,15 @@
 """The choice of C by cross-validation, for both estimators."""
 
+import copy
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
 from sklearn import config_context
 from sklearn.base import clone
-from sklearn.datasets import load_digits, load_iris
+from sklearn.datasets import load_digits
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.metrics import (
-    get_scorer,
-    make_scorer,
-    recall_score,
-    top_k_accuracy_score,
-)
+from sklearn.metrics import get_scorer, make_scorer, recall_score, top_k_accuracy_score
 from sklearn.model_selection import GridSearchCV, GroupKFold, StratifiedKFold, cross_val_score
 
 from manyclass import (
@@ -22,6 +19,7 @@ from manyclass import (
     MultinomialLogisticRegressionCV,
 )
 from manyclass.model_selection.scorers import top_k_scorer
+from tests.helpers.iris import IRIS
 
 X, y = load_digits(return_X_y=True)
 X, y = X[:300] / 16, y[:300]
@@ -35,6 +33,11 @@ PLAIN = {
 
 def made(kind, **parameters):
     return kind(**({"Cs": GRID, "cv": 3, "random_state": 0} | parameters))
+
+
+@pytest.fixture(scope="module")
+def fitted():
+    return made(MulticlassSVCCV).fit(X[:, :40], y)
 
 
 @BOTH
@@ -193,8 +196,8 @@ def test_metadata_routing():
         ({}, (X[:5], y), "inconsistent"),
     ],
 )
-def test_bad_input_changes_nothing(n_jobs, parameters, data, match):
-    model = made(MulticlassSVCCV).fit(X[:, :40], y)
+def test_bad_input_changes_nothing(fitted, n_jobs, parameters, data, match):
+    model = copy.copy(fitted)
     before = dict(vars(model))
     model.set_params(n_jobs=n_jobs, **parameters)
     with pytest.raises(ValueError, match=match):
@@ -230,13 +233,10 @@ def test_names_of_columns_and_sparse_rows():
     assert np.nanmax(np.abs(model.scores_ - same.scores_)) <= 0.03
 
 
-def test_verbose_prints_a_line_for_each_c(capsys):
+def test_lines_copies_and_representation(capsys):
     made(MulticlassSVCCV, verbose=1).fit(X, y)
     lines = capsys.readouterr().out.splitlines()
     assert sum(line.startswith("C ") for line in lines) >= 3
-
-
-def test_clone_and_repr():
     model = made(MulticlassSVCCV, Cs="path")
     assert clone(model).get_params() == model.get_params()
     assert "Cs='path'" in repr(model)
@@ -258,16 +258,10 @@ def test_folds_that_stop_early_are_told():
 
 
 def test_results_as_grid_search_has_them():
-    model = MulticlassSVCCV(Cs=[1e-3, 0.1, 10.0], cv=3, random_state=0).fit(
-        *load_iris(return_X_y=True)
-    )
+    model = made(MulticlassSVCCV, Cs=[1e-3, 0.1, 10.0]).fit(*IRIS)
     found = model.cv_results_
     assert [entry["C"] for entry in found["params"]] == model.Cs_.tolist()
-    theirs = (
-        GridSearchCV(MulticlassSVC(), {"C": [1.0]}, cv=3)
-        .fit(*load_iris(return_X_y=True))
-        .cv_results_
-    )
+    theirs = GridSearchCV(MulticlassSVC(), {"C": [1.0]}, cv=3).fit(*IRIS).cv_results_
     assert set(theirs) - set(found) == {"mean_score_time", "std_score_time"}
     best = int(np.flatnonzero(found["rank_test_score"] == 1)[0])
     assert found["mean_test_score"][best] == np.nanmax(model.scores_.mean(axis=0))

@@ -58,13 +58,10 @@ def test_a_gap_is_compared_with_what_there_was_to_gain():
     assert Envelope(*np.array([[1.0], [1.0], [4.0], [4.9], [5.0]])).gap(1.0) == np.inf
 
 
-def test_bounds_are_widened_by_their_rounding():
+def test_bounds_are_widened_by_rounding_and_do_not_fall_beyond_the_last_model():
     envelope = Envelope(*np.array([[1.0], [1.0], [1.0], [2.0], [WORST]]))
     assert envelope.lower(1.0) < 2.0 < envelope.upper(1.0)
     assert 0 < envelope.gap(1.0) < 1e-14
-
-
-def test_beyond_the_last_model_the_optimum_does_not_fall():
     envelope = Envelope(*np.array([[1.0, 4], [1, 4], [4, 0], [5, 4], [WORST] * 2]))
     assert envelope.lower(100.0) == pytest.approx(5.0)
     assert envelope.upper(100.0) == pytest.approx(4.0)

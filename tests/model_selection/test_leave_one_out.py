@@ -4,11 +4,10 @@ import numpy as np
 import pytest
 
 from manyclass import MulticlassSVC, loo_error_bounds
-from manyclass.problem.formulations import FORMULATIONS
+from tests.helpers.catalog import PAIRS
 from tests.helpers.iris import IRIS
 
-X, y = IRIS[0][::3], IRIS[1][::3]
-CASES = [(name, loss) for name, f in FORMULATIONS.items() for loss in f.losses()]
+X, y = IRIS[0][::6], IRIS[1][::6]
 
 
 def is_right(i, rows, labels, **parameters):
@@ -18,7 +17,7 @@ def is_right(i, rows, labels, **parameters):
 
 
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
-@pytest.mark.parametrize(("name", "loss"), CASES)
+@pytest.mark.parametrize(("name", "loss"), PAIRS)
 @pytest.mark.parametrize("fit_intercept", [True, False])
 def test_verdicts_are_true(name, loss, fit_intercept):
     parameters = {"formulation": name, "loss": loss, "fit_intercept": fit_intercept, "C": 0.3}
@@ -66,26 +65,22 @@ def test_two_classes_with_names_and_sparse_rows():
 
 def test_the_only_example_of_a_class_is_wrong():
     """No model that was trained without it knows its class."""
-    rows = [
-        [2.6, 1.2],
-        [4.4, 0.3],
-        [3.4, -0.5],
-        [-0.9, 2.1],
-        [-1.0, 3.9],
-        [-0.1, 3.1],
-        [-0.6, -1.1],
-    ]
-    bounds = loo_error_bounds(np.array(rows), [0, 0, 0, 1, 1, 1, 2], C=0.1, random_state=0)
+    horizontal = [2.6, 4.4, 3.4, -0.9, -1.0, -0.1, -0.6]
+    rows = np.transpose([horizontal, [1.2, 0.3, -0.5, 2.1, 3.9, 3.1, -1.1]])
+    bounds = loo_error_bounds(rows, [0, 0, 0, 1, 1, 1, 2], C=0.1, random_state=0)
     assert bounds.verdicts[-1] == -1
     assert bounds.lower >= 1 / 7
 
 
-def test_refusals():
-    with pytest.raises(ValueError, match="give the weights as a dict"):
-        loo_error_bounds(X, y, class_weight="balanced")
-    with pytest.raises(TypeError, match="no parameter 'solver'"):
-        loo_error_bounds(X, y, solver="auto")
-    with pytest.raises(ValueError, match="class of weight 0"):
-        loo_error_bounds(X, y, class_weight={0: 0})
-    with pytest.raises(TypeError, match="nonsense"):
-        loo_error_bounds(X, y, nonsense=1)
+@pytest.mark.parametrize(
+    ("settings", "error", "message"),
+    [
+        ({"class_weight": "balanced"}, ValueError, "give the weights as a dict"),
+        ({"solver": "auto"}, TypeError, "no parameter 'solver'"),
+        ({"class_weight": {0: 0}}, ValueError, "class of weight 0"),
+        ({"nonsense": 1}, TypeError, "nonsense"),
+    ],
+)
+def test_refusals(settings, error, message):
+    with pytest.raises(error, match=message):
+        loo_error_bounds(X, y, **settings)

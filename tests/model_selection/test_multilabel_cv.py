@@ -1,7 +1,5 @@
 """MultilabelSVCCV: the grid, folds and scores of scikit-learn's search, and its refusals."""
 
-from __future__ import annotations
-
 import warnings
 
 import numpy as np
@@ -57,19 +55,13 @@ def test_the_model_is_that_of_all_rows():
 @each("threshold", ["zero", "tuned"])
 def test_kinds_of_labels(threshold):
     pd = pytest.importorskip("pandas")
+    frame = pd.DataFrame(X, columns=list("stuvwxyz"))
     sets = [set(NAMES[row.astype(bool)].tolist()) for row in Y]
     for y in (sets, sp.csr_array(Y), pd.DataFrame(Y, columns=NAMES)):
-        model = made(threshold=threshold, tol=1e-2).fit(
-            pd.DataFrame(X, columns=list("stuvwxyz")), y
-        )
+        model = made(Cs=CS[1:], threshold=threshold, tol=1e-2).fit(frame, y)
         assert model.classes_.tolist() in (NAMES.tolist(), list(range(5)))
         assert model.feature_names_in_.tolist() == list("stuvwxyz")
-        assert sp.issparse(model.predict(X_frame())) == (not isinstance(y, pd.DataFrame))
-
-
-def X_frame():
-    pd = pytest.importorskip("pandas")
-    return pd.DataFrame(X, columns=list("stuvwxyz"))
+        assert sp.issparse(model.predict(frame)) == (not isinstance(y, pd.DataFrame))
 
 
 def test_weights_count_in_training_alone():
@@ -149,12 +141,19 @@ def test_bad_arguments(params, message):
         made(**params).fit(X, Y)
 
 
-def test_bad_data_and_names_of_other_parameters():
-    with pytest.raises(ValueError, match="inconsistent numbers"):
-        made().fit(X[1:], Y)
-    with pytest.raises(ValueError, match="NaN"):
-        made().fit(np.full_like(X, np.nan), Y)
-    with pytest.raises(ValueError, match="must hold only 0 and 1"):
-        made().fit(X, Y * 2)
+@pytest.mark.parametrize(
+    ("rows", "y", "message"),
+    [
+        (X[1:], Y, "inconsistent numbers"),
+        (np.full_like(X, np.nan), Y, "NaN"),
+        (X, Y * 2, "must hold only 0 and 1"),
+    ],
+)
+def test_bad_data(rows, y, message):
+    with pytest.raises(ValueError, match=message):
+        made().fit(rows, y)
+
+
+def test_names_of_other_parameters():
     with pytest.raises(TypeError, match="formulation"):
         MultilabelSVCCV(formulation="ovr")

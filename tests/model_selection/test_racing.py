@@ -19,14 +19,10 @@ def test_the_paired_test_is_that_of_scipy_but_for_its_variance(seed):
     assert not (worse(scores, 0.25) & ~worse(scores, 0.0)).any()
 
 
-def test_by_hand():
-    # Differences 1, 2, 3: mean 2, variance 1; t = 2 / sqrt(1/3 + 1/2) = 2.19 < 2.92.
+def test_by_hand_and_one_fold_drops_nothing():
     scores = np.array([[3.0, 2.0, -9], [4, 2, -9], [5, 2, -9]])
     assert worse(scores, 0.0).tolist() == [False, True, True]
     assert worse(scores, 0.5).tolist() == [False, False, True]
-
-
-def test_one_fold_drops_nothing():
     assert not worse(np.array([[1.0, 0.0]]), 0.25).any()
 
 
@@ -37,14 +33,11 @@ def test_the_climb_ends_after_two_worse_ones():
     assert has_passed(scores, 0.25)
 
 
-def test_one_standard_error():
+def test_one_standard_error_and_equal_scores():
     scores = np.array([[0.7, 0.80, 0.84], [0.7, 0.84, 0.86], [0.7, 0.82, 0.82]])
     assert near_best(scores).tolist() == [False, False, True]
     scores[:, 1] += 0.01
     assert near_best(scores).tolist() == [False, True, True]
     assert chosen(scores, one_standard_error=True) == 1
     assert chosen(scores, one_standard_error=False) == 2
-
-
-def test_of_equal_scores_the_smallest_c_is_chosen():
     assert chosen(np.array([[0.5, 0.7, 0.7]]), one_standard_error=False) == 1

@@ -1,7 +1,5 @@
 """The history in model files: kept, thinned, and not trusted."""
 
-from __future__ import annotations
-
 from dataclasses import astuple
 
 import numpy as np
@@ -14,10 +12,9 @@ from manyclass import (
     load_model,
     save_model,
 )
-from manyclass.io.tensors import write_tensors
 from manyclass.persistence import history_table, model_file
 from manyclass.persistence.model_file import describe_model
-from tests.helpers.model_files import X, Y, fitted
+from tests.helpers.model_files import X, Y, fitted, with_tensors
 
 STOCHASTIC = {"max_iter": 3, "tol": None, "random_state": 0}
 MODELS = {
@@ -90,8 +87,7 @@ def changed(column, value):
 )
 def test_hostile_histories(path, change, message):
     save_model(path, fitted())
-    tensors, _, metadata = model_file._read(path)
-    tensors["history"] = np.ascontiguousarray(change(tensors["history"]))
-    write_tensors(path, tensors, metadata)
+    history = model_file._read(path)[0]["history"]
+    with_tensors(path, {"history": np.ascontiguousarray(change(history))})
     with pytest.raises(ValueError, match=f"cannot be read as a manyclass model.*{message}"):
         load_model(path)

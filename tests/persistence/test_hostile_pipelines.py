@@ -1,7 +1,5 @@
 """Files of pipelines that are damaged or hostile: a ValueError that names the file, no harm."""
 
-from __future__ import annotations
-
 import contextlib
 import operator
 import os
@@ -16,24 +14,12 @@ from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import FunctionTransformer, StandardScaler
 
 from manyclass import load_model, save_model
-from manyclass.io.tensors import write_tensors
 from manyclass.persistence import model_file
 from manyclass.persistence.composites import Placeholder
-from manyclass.persistence.model_file import describe_model
-from tests.helpers.damaged_files import check_truncations
-from tests.helpers.model_files import rewritten
+from tests.helpers.model_files import refused, rewritten, with_tensors
 from tests.helpers.pipelines import UNSEEN, scaled, text_pipeline
 
 skops_io = pytest.importorskip("skops.io")
-
-
-def refused(path, message):
-    for read in (load_model, describe_model):
-        with pytest.raises(ValueError, match=message) as caught:
-            read(path)
-        assert str(path) in str(caught.value)
-        assert str(caught.value).isprintable()
-        assert len(str(caught.value)) < 1000
 
 
 @pytest.mark.parametrize(
@@ -54,13 +40,6 @@ def test_hostile_headers(change, message, path):
     save_model(path, text_pipeline())
     rewritten(path, change)
     refused(path, message)
-
-
-def with_tensors(path, **changes):
-    """Change tensors, or leave them out where they are None; checksums are right."""
-    tensors, _, metadata = model_file._read(path)
-    tensors = {name: value for name, value in {**tensors, **changes}.items() if value is not None}
-    write_tensors(path, tensors, metadata)
 
 
 def bytes_of(content):
@@ -108,7 +87,7 @@ VECTORIZER = TfidfVectorizer().fit(["a text"])
 def test_hostile_steps(content, message, path, monkeypatch, tmp_path):
     monkeypatch.chdir(tmp_path)
     save_model(path, scaled())
-    with_tensors(path, around=bytes_of(skops_io.dumps(content)))
+    with_tensors(path, {"around": bytes_of(skops_io.dumps(content))})
     refused(path, message)
     assert not (tmp_path / "evil").exists()
 
@@ -117,7 +96,7 @@ def test_compressed_steps_are_refused_before_they_are_unpacked(path):
     """A file of some kilobytes could take gigabytes."""
     save_model(path, scaled())
     dumped = skops_io.dumps(line(StandardScaler()), compression=zipfile.ZIP_DEFLATED)
-    with_tensors(path, around=bytes_of(dumped))
+    with_tensors(path, {"around": bytes_of(dumped)})
     refused(path, "entries of the archive are compressed")
 
 
@@ -143,13 +122,8 @@ def test_compressed_steps_are_refused_before_they_are_unpacked(path):
 def test_hostile_tensors(changes, message, path):
     vectorizer = TfidfVectorizer(vocabulary=["a", "b"], token_pattern=r"\w")
     save_model(path, text_pipeline(vectorizer))
-    with_tensors(path, **changes)
+    with_tensors(path, changes)
     refused(path, message)
-
-
-def test_every_truncation_is_one_clear_error(path):
-    save_model(path, text_pipeline())
-    check_truncations(path)
 
 
 def test_altered_steps_do_no_harm(path):
@@ -161,7 +135,7 @@ def test_altered_steps_do_no_harm(path):
     for _ in range(60):
         altered = content.copy()
         altered[rng.integers(len(content), size=rng.integers(1, 3))] = rng.integers(256)
-        with_tensors(path, around=altered)
+        with_tensors(path, {"around": altered})
         with contextlib.suppress(ValueError):
             assert len(load_model(path).predict(UNSEEN)) == len(UNSEEN)
             loaded += 1

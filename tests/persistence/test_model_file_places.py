@@ -1,21 +1,14 @@
 """Where model files are: links, folders, devices, a full disk."""
 
-from __future__ import annotations
-
 import errno
 import os
-import resource
 
 import numpy as np
 import pytest
 
 from manyclass import MulticlassSVC, load_model, save_model
+from tests.helpers.full_disk import file_size_limit
 from tests.helpers.model_files import fitted
-
-
-@pytest.fixture(name="path")
-def path_fixture(tmp_path):
-    return tmp_path / "model.mc"
 
 
 def test_missing_files_and_folders(tmp_path):
@@ -23,8 +16,10 @@ def test_missing_files_and_folders(tmp_path):
         load_model(tmp_path / "none")
     with pytest.raises(IsADirectoryError):
         load_model(tmp_path)
-    with pytest.raises(FileNotFoundError):
+    with pytest.raises(FileNotFoundError) as caught:
         save_model(tmp_path / "no" / "folder", fitted())
+    assert caught.value.filename == str(tmp_path / "no" / "folder")
+    assert caught.value.filename2 is None
 
 
 def test_links_are_followed_and_permissions_kept(tmp_path):
@@ -74,24 +69,12 @@ def test_a_long_name(tmp_path):
     assert load_model(path).n_iter_ > 0
 
 
-def test_errors_tell_the_name_that_was_given(tmp_path):
-    with pytest.raises(FileNotFoundError) as caught:
-        save_model(tmp_path / "no" / "folder", fitted())
-    assert caught.value.filename == str(tmp_path / "no" / "folder")
-    assert caught.value.filename2 is None
-
-
 def test_a_full_disk_leaves_the_old_file(path):
     save_model(path, fitted())
     before = path.read_bytes()
     wide = MulticlassSVC(random_state=0, max_iter=5, tol=0.5).fit(np.eye(6, 40_000), [0, 1, 2] * 2)
-    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (len(before), hard))
-    try:
-        with pytest.raises(OSError, match="too large") as caught:
-            save_model(path, wide)
-    finally:
-        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+    with file_size_limit(len(before)), pytest.raises(OSError, match="too large") as caught:
+        save_model(path, wide)
     assert (caught.value.errno, caught.value.filename) == (errno.EFBIG, str(path))
     assert path.read_bytes() == before
     assert os.listdir(path.parent) == [path.name]  # noqa: PTH208 (names are all that matters)

@@ -1,7 +1,5 @@
 """Pipelines in model files: what comes back predicts the same bits, and what cannot is refused."""
 
-from __future__ import annotations
-
 import json
 import sys
 
@@ -38,14 +36,10 @@ from manyclass import (
     save_model,
 )
 from manyclass.persistence.model_file import describe_model
+from tests.helpers.model_files import stored
 from tests.helpers.pipelines import TEXTS, TOPICS, UNSEEN, X, Y, scaled, text_pipeline
 
 pd = pytest.importorskip("pandas")
-
-
-def round_trip(path, pipeline):
-    save_model(path, pipeline)
-    return load_model(path)
 
 
 TEXT_STEPS = {
@@ -58,15 +52,16 @@ TEXT_STEPS = {
     "fixed": [CountVectorizer(vocabulary={"dog": 1, "cat": 0, "stocks": 2, "ruh": 3})],
     "counts and tfidf": [CountVectorizer(), TfidfTransformer(smooth_idf=False)],
     "counts, no idf": [CountVectorizer(), TfidfTransformer(use_idf=False), Normalizer("l1")],
+    "truth values of NumPy": [TfidfVectorizer(use_idf=np.False_, sublinear_tf=np.True_)],
     "hashed": [HashingVectorizer(n_features=256, alternate_sign=False), TfidfTransformer()],
     "scaled": [TfidfVectorizer(), StandardScaler(with_mean=False), MaxAbsScaler()],
 }
 
 
 @pytest.mark.parametrize("steps", TEXT_STEPS.values(), ids=TEXT_STEPS)
-def test_text_gives_the_same_bits(steps, path):
+def test_text_gives_the_same_bits(steps):
     pipeline = text_pipeline(*map(clone, steps))
-    loaded = round_trip(path, pipeline)
+    loaded = stored(pipeline)
     for texts in (TEXTS, UNSEEN):
         before, after = pipeline[:-1].transform(texts), loaded[:-1].transform(texts)
         assert before.dtype == after.dtype
@@ -100,10 +95,10 @@ SCALERS = [
 
 @pytest.mark.parametrize("scaler", SCALERS, ids=str)
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
-def test_numbers_give_the_same_bits(scaler, dtype, path):
+def test_numbers_give_the_same_bits(scaler, dtype):
     rows = X.astype(dtype)
     pipeline = scaled(clone(scaler), X=rows)
-    loaded = round_trip(path, pipeline)
+    loaded = stored(pipeline)
     far = 3 * rows - 1
     np.testing.assert_array_equal(pipeline[:-1].transform(far), loaded[:-1].transform(far))
     np.testing.assert_array_equal(pipeline.decision_function(far), loaded.decision_function(far))
@@ -124,84 +119,76 @@ def test_numbers_give_the_same_bits(scaler, dtype, path):
         MulticlassSVC(weights="dense"),
     ],
 )
-def test_every_classifier(classifier, path):
+def test_every_classifier(classifier):
     names = np.array(["setosa", "versicolor", "virginica"])[Y]
     pipeline = scaled(StandardScaler(), MinMaxScaler(), y=names, classifier=classifier)
-    loaded = round_trip(path, pipeline)
+    loaded = stored(pipeline)
     assert type(loaded[-1]) is type(classifier)
     assert (loaded.predict(X) == pipeline.predict(X)).all()
     if hasattr(pipeline, "predict_proba"):
         np.testing.assert_array_equal(loaded.predict_proba(X), pipeline.predict_proba(X))
 
 
-def test_names_of_features_and_of_steps(path):
+def test_names_of_features_and_of_steps():
     frame = pd.DataFrame(X, columns=list("abcd"))
     pipeline = Pipeline([("scale", StandardScaler()), ("svm", MulticlassSVC())]).fit(frame, Y)
-    loaded = round_trip(path, pipeline)
+    loaded = stored(pipeline)
     assert list(loaded.named_steps) == ["scale", "svm"]
     assert loaded.feature_names_in_.tolist() == list("abcd")
     with pytest.raises(ValueError, match="feature names"):
         loaded.predict(frame[list("dcba")])
 
 
-def test_weights_with_missing_values_and_sample_weights(path):
+def test_weights_with_missing_values_and_sample_weights():
     """What StandardScaler counts is then an array, or no integer."""
     rows = X.copy()
     rows[0, 0] = np.nan
     scaler = StandardScaler().fit(rows)
     pipeline = Pipeline([("a", scaler), ("b", MulticlassSVC().fit(scaler.transform(X), Y))])
-    np.testing.assert_array_equal(round_trip(path, pipeline)[0].n_samples_seen_, [149, *[150] * 3])
+    np.testing.assert_array_equal(stored(pipeline)[0].n_samples_seen_, [149, *[150] * 3])
     scaler.fit(X, sample_weight=np.full(len(X), 0.3))
-    assert round_trip(path, pipeline)[0].n_samples_seen_ == scaler.n_samples_seen_
+    assert stored(pipeline)[0].n_samples_seen_ == scaler.n_samples_seen_
 
 
-def test_sparse_rows_of_float32(path):
+def test_sparse_rows_of_float32():
     """What StandardScaler counts is then of float32."""
     pipeline = scaled(StandardScaler(with_mean=False), X=sp.csr_array(X.astype(np.float32)))
-    loaded = round_trip(path, pipeline)
+    loaded = stored(pipeline)
     assert loaded[0].n_samples_seen_ == pipeline[0].n_samples_seen_
     assert (loaded.predict(X) == pipeline.predict(X)).all()
 
 
-def test_sparse_weights_and_a_classifier_alone(path):
+def test_sparse_weights_and_a_classifier_alone():
     pipeline = text_pipeline()
     pipeline[-1].sparsify(0.1)
-    loaded = round_trip(path, pipeline)
+    loaded = stored(pipeline)
     assert sp.issparse(loaded[-1].coef_)
     assert (loaded.predict(UNSEEN) == pipeline.predict(UNSEEN)).all()
     alone = make_pipeline(MulticlassSVC()).fit(X, Y)
-    assert (round_trip(path, alone).predict(X) == alone.predict(X)).all()
+    assert (stored(alone).predict(X) == alone.predict(X)).all()
 
 
-def test_a_loaded_pipeline_can_be_trained_and_saved_again(path):
-    again = round_trip(path, text_pipeline()).fit(TEXTS[::-1], TOPICS[::-1])
-    assert (round_trip(path, again).predict(TEXTS) == again.predict(TEXTS)).all()
+def test_a_loaded_pipeline_can_be_trained_and_saved_again():
+    again = stored(text_pipeline()).fit(TEXTS[::-1], TOPICS[::-1])
+    assert (stored(again).predict(TEXTS) == again.predict(TEXTS)).all()
 
 
 @pytest.mark.parametrize("idle", ["passthrough", None])
-def test_steps_that_do_nothing_are_left_out(idle, path):
+def test_steps_that_do_nothing_are_left_out(idle):
     pipeline = scaled(idle, StandardScaler(), idle)
-    loaded = round_trip(path, pipeline)
+    loaded = stored(pipeline)
     assert list(loaded.named_steps) == ["standardscaler", "multiclasssvc"]
     np.testing.assert_array_equal(pipeline.decision_function(X), loaded.decision_function(X))
-    alone = round_trip(path, scaled(idle))
+    alone = stored(scaled(idle))
     assert list(alone.named_steps) == ["multiclasssvc"]
 
 
-def test_truth_values_of_numpy(path):
-    pipeline = text_pipeline(TfidfVectorizer(use_idf=np.False_, sublinear_tf=np.True_))
-    loaded = round_trip(path, pipeline)
-    np.testing.assert_array_equal(
-        pipeline.decision_function(UNSEEN), loaded.decision_function(UNSEEN)
-    )
-
-
-def test_terms_in_no_text_weigh_infinitely_without_smoothing(path):
+def test_terms_in_no_text_weigh_infinitely_without_smoothing():
     steps = CountVectorizer(vocabulary=["cat", "dog", "stocks", "zebra"]), TfidfTransformer
     with np.errstate(divide="ignore"):
         pipeline = text_pipeline(steps[0], steps[1](smooth_idf=False))
     assert np.isinf(pipeline[1].idf_).any()
-    loaded = round_trip(path, pipeline)
+    loaded = stored(pipeline)
     np.testing.assert_array_equal(loaded[1].idf_, pipeline[1].idf_)
     assert (loaded.predict(TEXTS) == pipeline.predict(TEXTS)).all()
 
@@ -257,26 +244,24 @@ FRAME = pd.DataFrame({"text": TEXTS, "number": range(6), "kind": list("aabbcc")}
 )
 def test_steps_of_scikit_learn(steps, rows, path):
     pipeline = make_pipeline(*steps, MulticlassSVC(random_state=0)).fit(rows, TOPICS)
-    loaded = round_trip(path, pipeline)
+    save_model(path, pipeline)
+    loaded = load_model(path)
     np.testing.assert_array_equal(pipeline.decision_function(rows), loaded.decision_function(rows))
     described = json.loads(json.dumps(describe_model(path)))["steps"]
     assert [step["kind"] for step in described] == [type(step).__name__ for step in steps]
 
 
-def test_what_memory_names_is_not_kept(path, tmp_path):
+def test_what_memory_names_is_not_kept(tmp_path):
     steps = [("scale", StandardScaler()), ("svm", MulticlassSVC())]
     pipeline = Pipeline(steps, memory=str(tmp_path)).fit(X, Y)
-    assert round_trip(path, pipeline).memory is None
+    assert stored(pipeline).memory is None
     assert pipeline.memory == str(tmp_path)
 
 
 @pytest.mark.parametrize(
     ("pipeline", "message"),
     [
-        (
-            [TfidfVectorizer(tokenizer=words, token_pattern=None)],
-            "'tfidfvectorizer': it holds .*wo",
-        ),
+        ([TfidfVectorizer(tokenizer=words, token_pattern=None)], "'tfidfvectorizer': it holds .*"),
         ([CountVectorizer(preprocessor=str.lower)], "'countvectorizer': it holds builtins.method"),
         ([HashingVectorizer(analyzer=words, n_features=8)], "types and functions of scikit-learn"),
         ([TfidfVectorizer(input="filename")], "with input='filename': a model file must not"),

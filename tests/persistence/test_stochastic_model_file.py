@@ -1,7 +1,5 @@
 """Stochastic classifiers in model files: the same predictions, and training that goes on."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from sklearn.datasets import load_digits

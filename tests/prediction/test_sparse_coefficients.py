@@ -1,10 +1,8 @@
 """Sparse coefficients: made from arrays of every kind, thresholds, memory, refusals."""
 
-from __future__ import annotations
-
 import copy
 import pickle
-import tracemalloc
+from functools import partial
 
 import numpy as np
 import pytest
@@ -14,6 +12,7 @@ from manyclass import MulticlassSVC
 from manyclass.prediction import sparse_coefficients
 from manyclass.prediction.sparse_coefficients import SparseCoefficients
 from tests.helpers.cases import each
+from tests.helpers.memory import peak_of
 
 FORMATS = ["csr", "csc", "coo", "lil", "dok", "bsr", "dia"]
 
@@ -80,16 +79,13 @@ def test_assigned_arrays_are_copied_and_duplicates_added():
     np.testing.assert_array_equal(model.coef_, np.eye(2))
 
 
-def test_the_array_by_class_is_made_once_and_read_only():
+def test_the_array_by_class_is_made_once_and_read_only_and_absent_before_the_fit():
     model = MulticlassSVC()
     model.coef_ = sp.csr_array(matrix())
     assert model.coef_ is model.coef_
     assert model.coef_.indices.dtype == model.coef_.indptr.dtype == np.int32
     with pytest.raises(ValueError, match="read-only"):
         model.coef_.data[0] = 1
-
-
-def test_before_the_fit_there_is_no_attribute():
     with pytest.raises(AttributeError, match="'MulticlassSVC' object has no attribute 'coef_'"):
         MulticlassSVC().coef_  # noqa: B018
 
@@ -117,16 +113,8 @@ def test_copies_and_pickles_hold_the_arrays_once():
 def test_thresholding_holds_no_second_copy():
     dense = np.asfortranarray(np.random.default_rng(0).normal(size=(100, 20_000)), np.float32)
     sparse = SparseCoefficients.from_dense(dense)
-    for make in (
-        lambda: SparseCoefficients.from_dense(dense, 0.5),
-        lambda: sparse.thresholded(0.5),
-    ):
-        tracemalloc.start()
-        try:
-            result = make()
-            peak = tracemalloc.get_traced_memory()[1]
-        finally:
-            tracemalloc.stop()
+    for make in (partial(SparseCoefficients.from_dense, dense), sparse.thresholded):
+        result, peak = peak_of(lambda make=make: make(0.5))
         assert peak < 1.2 * (8 * result.nnz + 8 * 20_001)
 
 

@@ -3,8 +3,6 @@
 Rows and weights are small whole numbers, as in test_scoring.py.
 """
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 import scipy.sparse as sp

@@ -1,7 +1,5 @@
 """What a data set takes and refuses."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -25,15 +23,11 @@ def test_every_kind_of_matrix(make, dtype):
     np.testing.assert_array_equal(data.matrix().toarray(), DENSE)
 
 
-def test_csr_is_not_copied():
+def test_csr_is_not_copied_and_wide_indices_are_narrowed():
     X = sp.csr_array(DENSE)
     data = Dataset.from_matrix(X, LABELS, n_classes=3)
     assert np.shares_memory(data.values, X.data)
     assert np.shares_memory(data.indices, X.indices)
-
-
-def test_int64_indices():
-    X = sp.csr_array(DENSE)
     wide = sp.csr_array(
         (X.data, X.indices.astype(np.int64), X.indptr.astype(np.int64)), shape=X.shape
     )

@@ -1,7 +1,5 @@
 """Tests of problem/formulations.py: a loss, its dual variables and their bounds."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """The NumPy reference itself, against sums written out."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -92,14 +90,11 @@ def test_weak_duality_and_the_gap_as_a_sum(name, loss, seed):
     assert certificate.gap == pytest.approx(terms.sum(), abs=1e-12 * size)
 
 
-def test_no_violation_at_the_optimum():
+def test_violations_of_the_optimum_and_the_origin():
     solved = five_points("crammer_singer", "hinge")
     z = sp.csr_array(solved.duals)
     assert objective.max_violation(solved.problem, solved.weights, z) == pytest.approx(0, abs=1e-12)
     assert objective.certificate(solved.problem, solved.weights, z).gap == 0
-
-
-def test_violation_of_the_origin_is_one():
     problem = make_problem(np.eye(3), [0, 1, 2], n_classes=3)
     zero = sp.csr_array((3, 3))
     assert objective.max_violation(problem, np.zeros((4, 3)), zero) == 1

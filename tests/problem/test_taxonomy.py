@@ -1,27 +1,16 @@
 """Taxonomies: trees in three forms, distances and scores beside a walk from node to node."""
 
-from __future__ import annotations
-
-import io
-import tracemalloc
-
 import numpy as np
 import pytest
 from sklearn.base import clone
 
-from manyclass import MulticlassSVC, MultinomialLogisticRegression, Taxonomy, load_model, save_model
+from manyclass import MulticlassSVC, MultinomialLogisticRegression, Taxonomy
 from tests.helpers.cases import each
+from tests.helpers.memory import peak_of
+from tests.helpers.model_files import stored
 
-ANIMALS = {
-    "cat": "mammal",
-    "dog": "mammal",
-    "owl": "bird",
-    "mammal": "animal",
-    "bird": "animal",
-    "oak": "plant",
-    "plant": "thing",
-    "animal": "thing",
-}
+ANIMALS = {"cat": "mammal", "dog": "mammal", "owl": "bird", "mammal": "animal", "bird": "animal"}
+ANIMALS |= {"oak": "plant", "plant": "thing", "animal": "thing"}
 
 
 def random_parents(seed, n):
@@ -78,11 +67,17 @@ def test_scores_count_ancestors(seed):
         assert share == pytest.approx(np.mean(deep)) if deep else np.isnan(share)
 
 
-def test_a_function_of_the_depth():
+def test_functions_of_the_depth_and_a_root_of_several_roots():
     tree = Taxonomy(ANIMALS, distance=lambda depth: 2.0**-depth)
     costs = tree.costs_of(["cat", "dog", "owl", "oak", "mammal"])
     np.testing.assert_array_equal(costs[0], [0, 0.25, 0.5, 1, 0.25])
     np.testing.assert_array_equal(costs, costs.T)
+    tree = Taxonomy({"a": None, "b": None})
+    X = [[-1.0], [1.0], [0.0]]
+    model = MultinomialLogisticRegression().fit(X[:2], ["a", "b"])
+    found = tree.predict_node(model, X, 0.6)
+    assert found.tolist()[2] is None
+    assert tree.distances(["a", "b", "a"], found).tolist()[2] == 1
 
 
 def test_three_forms_of_one_tree():
@@ -116,10 +111,7 @@ def test_training_with_a_taxonomy_is_that_of_its_table():
     np.testing.assert_array_equal(model.coef_, same.coef_)
     again = clone(model).fit(X, y)
     np.testing.assert_array_equal(model.coef_, again.coef_)
-    file = io.BytesIO()
-    save_model(file, model)
-    file.seek(0)
-    np.testing.assert_array_equal(load_model(file).costs, tree.costs_of(model.classes_))
+    np.testing.assert_array_equal(stored(model).costs, tree.costs_of(model.classes_))
     logistic = MultinomialLogisticRegression().fit(X, y)
     table = tree.costs_of(logistic.classes_)
     np.testing.assert_array_equal(logistic.predict(X, costs=tree), logistic.predict(X, costs=table))
@@ -153,22 +145,11 @@ def test_branches_may_be_deeper_than_all_classes():
 
 def test_deep_trees_take_little_memory():
     chain = Taxonomy({i: i - 1 for i in range(1, 1001)})
-    tracemalloc.start()
     assert chain.distances([1000, 3, 0], [0, 1000, 0]).tolist() == [1000, 997, 0]
-    many = Taxonomy({i: i - 1 if i % 1000 else None for i in range(50_000)})
-    peak = tracemalloc.get_traced_memory()[1]
-    tracemalloc.stop()
+    parents = {i: i - 1 if i % 1000 else None for i in range(50_000)}
+    many, peak = peak_of(lambda: Taxonomy(parents))
     assert len(many.nodes) == 50_001
     assert peak < 50e6
-
-
-def test_a_root_of_several_roots_is_a_prediction():
-    tree = Taxonomy({"a": None, "b": None})
-    X = [[-1.0], [1.0], [0.0]]
-    model = MultinomialLogisticRegression().fit(X[:2], ["a", "b"])
-    found = tree.predict_node(model, X, 0.6)
-    assert found.tolist()[2] is None
-    assert tree.distances(["a", "b", "a"], found).tolist()[2] == 1
 
 
 @each(
@@ -190,29 +171,29 @@ def test_trees_that_are_none(parents, settings, message):
         Taxonomy(parents, **settings)
 
 
-def test_hostile_forms_and_labels():
-    with pytest.raises(ValueError, match="empty part"):
-        Taxonomy.from_paths(["a//b"])
-    for paths in ("a/b", 5):
-        with pytest.raises(ValueError, match="list of paths"):
-            Taxonomy.from_paths(paths)
+@each(
+    ("call", "message"),
+    [
+        (lambda: Taxonomy.from_paths(["a//b"]), "empty part"),
+        (lambda: Taxonomy.from_paths("a/b"), "list of paths"),
+        (lambda: Taxonomy.from_paths(5), "list of paths"),
+        (lambda: Taxonomy.from_nested({"a": [["b"]]}), "a node below 'a' must be a label"),
+        (lambda: Taxonomy.from_nested({"a": ["c"], "b": ["c"]}), "twice"),
+        (lambda: Taxonomy.from_nested({"a": "cde"}), "dict or a list"),
+        (lambda: Taxonomy(ANIMALS).distances(["cat"], ["ash"]), "'ash' is no node"),
+        (lambda: Taxonomy(ANIMALS).f1_score(["cat", "dog"], ["cat"]), "2 labels and 1 predictions"),
+        (lambda: Taxonomy(ANIMALS, distance=lambda d: -d - 1).costs_of(["cat", "dog"]), "must ret"),
+        (lambda: Taxonomy(ANIMALS).predict_node(None, [], 0.4), "threshold"),
+    ],
+)
+def test_hostile_forms_and_labels(call, message):
+    with pytest.raises(ValueError, match=message):
+        call()
+
+
+def test_hostile_paths_and_classes_that_are_no_nodes():
     for path in (("r", "a"), 5, None, b"a/b"):
         with pytest.raises(ValueError, match=r"must be text such as 'a/b/c', not .*join\(path\)"):
             Taxonomy.from_paths([path, "q/c"])
-    with pytest.raises(ValueError, match="a node below 'a' must be a label"):
-        Taxonomy.from_nested({"a": [["b"]]})
-    with pytest.raises(ValueError, match="twice"):
-        Taxonomy.from_nested({"a": ["c"], "b": ["c"]})
-    with pytest.raises(ValueError, match="dict or a list"):
-        Taxonomy.from_nested({"a": "cde"})
-    tree = Taxonomy(ANIMALS)
     with pytest.raises(ValueError, match="'ash' is no node"):
-        tree.distances(["cat"], ["ash"])
-    with pytest.raises(ValueError, match="2 labels and 1 predictions"):
-        tree.f1_score(["cat", "dog"], ["cat"])
-    with pytest.raises(ValueError, match="'ash' is no node"):
-        MulticlassSVC(costs=tree).fit([[0.0], [1.0]], ["ash", "cat"])
-    with pytest.raises(ValueError, match="must return"):
-        Taxonomy(ANIMALS, distance=lambda depth: -depth - 1).costs_of(["cat", "dog"])
-    with pytest.raises(ValueError, match="threshold"):
-        tree.predict_node(None, [], 0.4)
+        MulticlassSVC(costs=Taxonomy(ANIMALS)).fit([[0.0], [1.0]], ["ash", "cat"])

@@ -1,7 +1,5 @@
 """P(0): the primal of the reference at W = 0, and the relative gaps that are measured by it."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import replace
 

@@ -1,15 +1,12 @@
 """The most confused pairs, with and without a model."""
 
-from __future__ import annotations
-
-import tracemalloc
-
 import numpy as np
 import pytest
 from sklearn.metrics import confusion_matrix
 
 from manyclass import ConfusionPairs, MulticlassSVC
 from manyclass.reports.confusion import ConfusedPair, shown
+from tests.helpers.memory import peak_of
 from tests.helpers.model_files import X, Y
 
 
@@ -43,12 +40,7 @@ def test_labels_that_are_no_class_count_as_errors():
 def test_thousands_of_classes():
     rng = np.random.default_rng(0)
     true, predicted = rng.integers(0, 20_000, (2, 30_000))
-    tracemalloc.start()
-    try:
-        found = ConfusionPairs.from_predictions(true, predicted)
-        peak = tracemalloc.get_traced_memory()[1]
-    finally:
-        tracemalloc.stop()
+    found, peak = peak_of(lambda: ConfusionPairs.from_predictions(true, predicted))
     assert peak < 50e6  # an array of 20,000 x 20,000 counts would take 3.2 GB
     assert sum(p.count for p in found.pairs) == np.count_nonzero(true != predicted)
 
@@ -66,14 +58,11 @@ def test_text():
     assert (str(right), right.pairs) == ("0 of 2 rows confused, in 0 pairs", [])
 
 
-def test_labels_that_look_the_same_are_told_apart():
+def test_labels_are_told_apart_on_one_line():
     labels = ["", " ", "\n\n", "\u2028", "''", "a b", "a  b", "a\tb", "a\x00b", "a?b", 1, "'1'"]
     assert len({shown(label) for label in labels}) == len(labels)
     assert all(shown(label).isprintable() for label in labels)
     assert [shown(label) for label in ("", "\n", "a b", 1.5)] == ["''", r"'\n'", "a b", "1.5"]
-
-
-def test_odd_labels_are_shown_on_one_line():
     text = str(ConfusionPairs.from_predictions(["a\nb\t" + "c" * 100, ""], ["x", "x"]))
     assert len(text.splitlines()) == 4
     assert "''" in text

@@ -1,7 +1,5 @@
 """Errors of the most confident rows and accuracy of the best classes, beside loops."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from sklearn.datasets import load_digits
@@ -45,24 +43,24 @@ def test_top_k_accuracy_is_that_of_scikit_learn():
     assert "top 3" in found.lines()[0]
 
 
-def test_few_classes_and_unseen_labels():
+def test_few_classes_unseen_labels_and_no_confidence():
     few = Y[TRAIN] % 3
     model = MulticlassSVC(random_state=0).fit(X[TRAIN], few)
     assert evaluate(model, X[TRAIN], few).top_k == {}
     model = MulticlassSVC(random_state=0).fit(X[TRAIN], Y[TRAIN])
     assert evaluate(model, X[:4], [77, 77, 77, 77]).top_k == {3: 0.0, 5: 0.0}
+    found = evaluate(model, X[TEST], Y[TEST], confidence=False)
+    assert found.coverage is None
+    assert found.top_k == {}
 
 
-def test_equally_confident_rows_are_kept_together():
+def test_equally_confident_rows_are_kept_together_and_lines_of_one_row():
     found = Coverage.from_confidence(
         "top-2 margin", np.array([1.0, 1.0, 1.0, 0.5]), np.array([True, False, True, False])
     )
     assert found.thresholds.tolist() == [0.5, 1.0]
     assert found.coverage.tolist() == [1.0, 0.75]
     assert found.errors.tolist() == [0.5, pytest.approx(1 / 3)]
-
-
-def test_lines_and_one_row():
     found = Coverage.from_confidence("probability", np.array([0.25]), np.array([False]))
     assert found.lines() == [
         "least probability     rows   errors",
@@ -74,10 +72,3 @@ def test_shown_thresholds_keep_the_same_rows():
     assert threshold({"threshold": 0.31457, "coverage": 1, "error": 0}) == "0.3145"
     assert threshold({"threshold": 12345678.0, "coverage": 1, "error": 0}) == "1.234E+7"
     assert threshold({"threshold": 0.0, "coverage": 1, "error": 0}) == "0"
-
-
-def test_without_confidence():
-    model = MulticlassSVC(random_state=0).fit(X[TRAIN], Y[TRAIN])
-    found = evaluate(model, X[TEST], Y[TEST], confidence=False)
-    assert found.coverage is None
-    assert found.top_k == {}

@@ -1,7 +1,5 @@
 """Scores of classes and calibration, beside scikit-learn's."""
 
-from __future__ import annotations
-
 import json
 
 import numpy as np
@@ -36,16 +34,13 @@ def test_scores_are_scikit_learn_s(model):
     assert found.labels == list(range(10))
 
 
-def test_labels_that_do_not_occur_are_left_out():
+def test_labels_that_do_not_occur_and_support_in_integers():
     codes = label_codes(np.arange(4), np.array([0, 0, 7]), np.array([0, 1, 1]))
     found = ClassScores.from_codes(codes)
     assert found.labels == [0, 1, 7]
     assert found.support.tolist() == [2, 0, 1]
     assert found.f1.tolist() == [pytest.approx(2 / 3), 0, 0]
     assert found.worst_first().tolist() == [2, 1, 0]
-
-
-def test_support_is_counted_in_integers_where_all_is_wrong():
     found = ClassScores.from_codes(label_codes(np.arange(3), np.array([0, 1]), np.array([2, 2])))
     assert found.support.dtype == np.int64
     assert found.as_dicts()[0]["support"] == 1

@@ -1,7 +1,5 @@
 """Elements escape what they hold; axes and formulas."""
 
-from __future__ import annotations
-
 import pytest
 
 from manyclass.problem.formulations import FORMULATIONS, LOGISTIC
@@ -72,10 +70,7 @@ def test_axes_have_a_few_marks_within(axis):
 
 
 def test_marks_are_round():
-    assert [name for _, name in Axis.from_values("x", [0.0, 1.4], zero=True).ticks()] == [
-        "0",
-        "0.5",
-        "1",
-    ]
+    marks = [name for _, name in Axis.from_values("x", [0.0, 1.4], zero=True).ticks()]
+    assert marks == ["0", "0.5", "1"]
     marks = [name for _, name in Axis.from_values("x", [2e-4, 0.9], log=True).ticks()]
     assert marks == ["10⁻⁴", "10⁻³", "10⁻²", "10⁻¹", "10⁰"]

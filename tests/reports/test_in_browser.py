@@ -1,7 +1,5 @@
 """Reports in a real browser, at two widths: they fit, load nothing, and do what they offer."""
 
-from __future__ import annotations
-
 import contextlib
 
 import numpy as np
@@ -23,10 +21,8 @@ from tests.helpers.browser import new_page
 HOSTILE = "<script>document.title='harmed'</script><img src=x onerror=alert(1)>"
 LONG = "x" * 400
 
-pytestmark = pytest.mark.slow
-
-
 WIDTHS = 390, 1280
+pytestmark = pytest.mark.slow
 
 
 @contextlib.contextmanager
@@ -119,16 +115,8 @@ def test_real_data(tmp_path, shared_data, name, n_classes):
     command = ["report", model, data, "-o", path, "--top-features", 5]
     assert commands.main(list(map(str, command))) == 0
     with opened(path) as page:
-        wanted = {
-            "trained",
-            "proven",
-            "convergence",
-            "classes",
-            "confusions",
-            "confidence",
-            "features",
-        }
-        assert sections(page) == {*wanted, "confidence", "weights", "versions"}
+        wanted = {"trained", "proven", "convergence", "classes", "confusions", "confidence"}
+        assert sections(page) == {*wanted, "features", "weights", "versions"}
         assert page.locator("#classes tbody tr").count() == n_classes
         assert page.locator("table.heat").count() == (n_classes <= 40)
         pairs = page.locator("#confusions table.sortable tbody tr:visible").count()

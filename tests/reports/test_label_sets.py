@@ -1,7 +1,5 @@
 """Evaluation of sets of labels, against scikit-learn, and the report of a model of them."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -47,12 +45,15 @@ def test_scores_are_those_of_scikit_learn(y, at_once, monkeypatch):
     assert found.as_dict()["labels"][0]["label"] == model.classes_[0]
 
 
-def test_lines_show_the_most_frequent_labels(monkeypatch):
+def test_lines_show_the_most_frequent_labels_and_one_label(monkeypatch, tmp_path):
     monkeypatch.setattr(label_sets, "LISTED", 2)
     lines = score_label_sets(MultilabelSVC(random_state=0).fit(X, SETS), X, SETS).lines()
     order = [NAMES[c] for c in np.argsort(-Y.sum(axis=0), kind="stable")[:2]]
     assert [line.split()[0] for line in lines[2:4]] == order
     assert lines[4] == "and 5 labels of fewer rows"
+    model = MultilabelSVC(random_state=0).fit(X, Y[:, :1])
+    assert list(score_label_sets(model, X, Y[:, :1]).best) == [1]
+    write_report(tmp_path / "page", model, X, Y[:, :1])
 
 
 @pytest.mark.parametrize(
@@ -77,9 +78,3 @@ def test_report(make, tmp_path):
     assert "predictions are not evaluated" in (tmp_path / "page").read_text("utf-8")
     with pytest.raises(ValueError, match="none of those in fit"):
         write_report(tmp_path / "page", model, X[:1], [{"unknown"}])
-
-
-def test_one_label(tmp_path):
-    model = MultilabelSVC(random_state=0).fit(X, Y[:, :1])
-    assert list(score_label_sets(model, X, Y[:, :1]).best) == [1]
-    write_report(tmp_path / "page", model, X, Y[:, :1])

@@ -1,7 +1,5 @@
 """Reports: what is in them, and that nothing in them is taken for HTML."""
 
-from __future__ import annotations
-
 import re
 from dataclasses import fields, replace
 from html.parser import HTMLParser
@@ -27,6 +25,7 @@ from manyclass import (
 from manyclass.problem.solution import Certificate
 from manyclass.reports import evaluation_sections, model_sections
 from manyclass.reports.report import report_page
+from tests.helpers.cases import each
 
 X, Y = load_iris(return_X_y=True)
 HOSTILE = np.array(["<script>alert(1)</script>", 'a"onload="b', "</style><b>\x00\u202e"])
@@ -144,6 +143,8 @@ def test_histories_that_are_odd(monkeypatch):
     assert "The model has no history" in outline(model)[0]
 
 
+FITTED = MulticlassSVC().fit(X, Y)
+SEARCH = GridSearchCV(make_pipeline(MulticlassSVC()), {}, cv=2).fit(X, Y)
 EXTREME = [np.nan, np.inf, -np.inf, -1.0, 0.0, 5e-324, 1e308, -1e308]
 
 
@@ -209,9 +210,6 @@ def test_steps_and_parameters_are_shown_as_they_are_written():
     page = outline(make_pipeline(MaxAbsScaler(clip=True), MulticlassSVC()).fit(X, Y))[0]
     assert "transforms the rows by MaxAbsScaler(clip=True)." in page
     assert "<dt>loss</dt><dd>&#x27;hinge&#x27;</dd>" in page
-
-
-def test_steps_that_do_nothing():
     model = make_pipeline("passthrough", MulticlassSVC(random_state=0)).fit(X, Y)
     assert f"{100 * model.score(X, Y):.2f} %" in outline(model, X, Y)[0]
     assert "versions" in outline(model)[1].ids
@@ -225,27 +223,21 @@ def test_probabilities_of_pipelines():
     assert "calibration" in outline(model, texts, [0, 0, 1, 1])[1].ids
 
 
-@pytest.mark.parametrize(
+@each(
     ("model", "data", "options", "error", "message"),
     [
         (LinearSVC(), (), {}, TypeError, "a report is of a MulticlassSVC or .* not LinearSVC"),
         (MulticlassSVC(), (), {}, NotFittedError, "not fitted"),
-        (MulticlassSVC().fit(X, Y), (X,), {}, ValueError, "needs both X and y"),
-        (MulticlassSVC().fit(X, Y), (X[:, :2], Y), {}, ValueError, "2 features"),
-        (MulticlassSVC().fit(X, Y), (X, Y[1:]), {}, ValueError, "inconsistent"),
-        (MulticlassSVC().fit(X, Y), (), {"top_features": 0}, ValueError, "top_features must be an"),
-        (MulticlassSVC().fit(X, Y), (), {"top_features": True}, ValueError, "top_features must"),
-        (MulticlassSVC().fit(X, Y), (X, [None] * len(X)), {}, ValueError, "y holds None"),
-        (MulticlassSVC().fit(X, Y), (X, np.where(Y, Y, np.nan)), {}, ValueError, "y holds NaN"),
+        (FITTED, (X,), {}, ValueError, "needs both X and y"),
+        (FITTED, (X[:, :2], Y), {}, ValueError, "2 features"),
+        (FITTED, (X, Y[1:]), {}, ValueError, "inconsistent"),
+        (FITTED, (), {"top_features": 0}, ValueError, "top_features must be an"),
+        (FITTED, (), {"top_features": True}, ValueError, "top_features must"),
+        (FITTED, (X, [None] * len(X)), {}, ValueError, "y holds None"),
+        (FITTED, (X, np.where(Y, Y, np.nan)), {}, ValueError, "y holds NaN"),
         (MulticlassSVCCV(), (), {}, NotFittedError, "MulticlassSVCCV instance is not fitted"),
-        (
-            GridSearchCV(make_pipeline(MulticlassSVC()), {}, cv=2).fit(X, Y),
-            (),
-            {},
-            TypeError,
-            "not Pipeline within a GridSearchCV; give its best_estimator_",
-        ),
-        (MulticlassSVC().fit(X, Y), (), {"feature_names": ["a"]}, ValueError, "must hold 4"),
+        (SEARCH, (), {}, TypeError, "not Pipeline within a GridSearchCV; give its best_estimator_"),
+        (FITTED, (), {"feature_names": ["a"]}, ValueError, "must hold 4"),
     ],
 )
 def test_bad_arguments(tmp_path, model, data, options, error, message):

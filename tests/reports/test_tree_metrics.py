@@ -1,7 +1,5 @@
 """Scores by a taxonomy in evaluate and the report: those of the tree's own methods."""
 
-from __future__ import annotations
-
 import json
 
 import numpy as np

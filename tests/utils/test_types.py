@@ -1,7 +1,5 @@
 """The types of public options name what there is."""
 
-from __future__ import annotations
-
 import ast
 from pathlib import Path
 from typing import get_args

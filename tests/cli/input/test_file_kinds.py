@@ -1,7 +1,5 @@
 """Outputs of commands replace files of their own kind only, unless they are forced to."""
 
-from __future__ import annotations
-
 import contextlib
 import os
 import pickle
@@ -18,6 +16,7 @@ import pytest
 from manyclass import load_data, load_model, load_svmlight
 from manyclass.cli import commands
 from manyclass.cli.input.file_kinds import labels_of
+from tests.helpers.cases import each
 from tests.helpers.command_line import TINY, names
 
 COMMANDS = {
@@ -110,32 +109,16 @@ def test_a_test_set_in_the_place_of_the_model(run, files):
     assert Path("svmlight").read_text() == TINY
 
 
-@pytest.mark.parametrize(
-    ("content", "fits"),
-    [
-        (b"cat\ndog\n", True),
-        (b"new york\ncat", True),
-        (b"cat\tdog\tnew york\n", True),
-        (b"cat\t0.5\tdog\t1e-05\n", True),
-        (b"7\n-1\n", True),
-        (b"cat\n7\n", True),
-        (b"cat\nmouse\n", False),
-        (b"cat 1:1\n", False),
-        (b"7 1:1\n", False),
-        (b"7\n7 1:1\n", False),
-        (b"1.5\n", False),
-        (b"1\t2\n", False),
-        (b"cat\n\ndog\n", False),
-        (b"\n", False),
-        (b"cat\r\n", False),
-        (b"cat\t0.5\tmouse\t0.5\n", False),
-        (b"\0" * 1000, False),
-    ],
-)
-def test_what_looks_like_labels(tmp_path, content, fits):
+LABELS = b"cat\ndog\n", b"new york\ncat", b"cat\tdog\tnew york\n", b"cat\t0.5\tdog\t1e-05\n"
+NONE = b"cat\nmouse\n", b"cat 1:1\n", b"7 1:1\n", b"7\n7 1:1\n", b"1.5\n", b"1\t2\n", b"\0" * 1000
+NONE += b"cat\n\ndog\n", b"\n", b"cat\r\n", b"cat\t0.5\tmouse\t0.5\n"
+
+
+@each("content", [*LABELS, b"7\n-1\n", b"cat\n7\n", *NONE])
+def test_what_looks_like_labels(tmp_path, content):
     path = tmp_path / "file"
     path.write_bytes(content)
-    assert labels_of(["cat", "dog", "new york"]).matches(path) is fits
+    assert labels_of(["cat", "dog", "new york"]).matches(path) is (content not in NONE)
 
 
 def test_special_outputs(run, files):

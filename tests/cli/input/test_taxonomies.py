@@ -68,22 +68,3 @@ def test_offsets_of_labels(run, tiny, here):
         run.works("train", "tiny", "m", "--class-offset", "logit_adjustment", *flags)
         assert load_model("m").class_offset == "logit_adjustment"
     run.works("cv", "tiny", "--folds", "2", "-C", "1", "--class-offset", "a=1", "--json")
-
-
-@pytest.mark.parametrize(
-    ("flags", "message"),
-    [
-        (["--class-offset", "z=1"], "no row of tiny has the label 'z'"),
-        (["--class-offset", "a"], "must be logit_adjustment or LABEL=O"),
-        (["--class-offset", "a=many"], "many"),
-        (["--class-offset", "a=1", "--class-offset", "a=2"], "a is given twice"),
-        (["--class-offset", "a=1", "--class-offset", "logit_adjustment"], "cannot be combined"),
-        (["--class-offset", "a=1", "--multilabel"], "does not go with --multilabel"),
-        (["--taxonomy", "t", "--formulation", "logistic"], "trains no costs"),
-        (["--taxonomy", "t", "--costs", "t"], "takes the place of --costs"),
-        (["--taxonomy", "none.csv"], "none.csv"),
-        (["--taxonomy", "t", "--solver", "stochastic"], "goes with --solver dual"),
-    ],
-)
-def test_options_that_do_not_go_together(run, tiny, flags, message):
-    assert message in run.fails("train", "tiny", "m", *flags)

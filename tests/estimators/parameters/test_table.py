@@ -1,11 +1,8 @@
 """The table of parameters, and what is derived from it: docstrings, constraints, files, options."""
 
-from __future__ import annotations
-
 import re
 from dataclasses import replace
 from numbers import Integral
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -27,15 +24,8 @@ from manyclass.estimators.parameters.description import Option, Parameter, Scope
 from manyclass.estimators.parameters.documented import defaults_of, documented
 from manyclass.persistence import model_schema
 
-ESTIMATORS = [
-    MulticlassSVC,
-    MulticlassSVCCV,
-    MultilabelSVC,
-    MultilabelSVCCV,
-    MultinomialLogisticRegression,
-    MultinomialLogisticRegressionCV,
-    StochasticClassifier,
-]
+ESTIMATORS = [MulticlassSVC, MultilabelSVC, MultinomialLogisticRegression, StochasticClassifier]
+ESTIMATORS += [MulticlassSVCCV, MultilabelSVCCV, MultinomialLogisticRegressionCV]
 each = pytest.mark.parametrize
 ENTRY = re.compile(r"(?m)^(\w+) : .*default=(.*)$")
 X, y = np.random.default_rng(0).normal(size=(40, 3)), np.repeat([0, 1, 2, 3], 10)
@@ -66,20 +56,14 @@ def test_every_parameter_is_of_an_estimator():
 
 
 OTHERS = {
-    "formulation": "weston_watkins",
-    "C": 2.0,
-    "loss": "squared_hinge",
-    "fit_intercept": False,
-    "intercept_scaling": 2.0,
-    "class_weight": {0: 2.0, 1: 1.0, 2: 1.0, 3: 1.0},
-    "costs": 2 - 2 * np.eye(4),
-    "cost_scaling": "slack",
-    "class_offset": [0.0, 1.0, 0.0, 0.0],
+    **{"formulation": "weston_watkins", "C": 2.0, "loss": "squared_hinge", "fit_intercept": False},
+    **{"intercept_scaling": 2.0, "class_weight": {0: 2.0, 1: 1.0, 2: 1.0, 3: 1.0}},
+    **{"costs": 2 - 2 * np.eye(4), "cost_scaling": "slack", "class_offset": [0.0, 1.0, 0.0, 0.0]},
 }
 
 
 @each("name", [n for n in table.of_scope(Scope.PROBLEM) if n in defaults_of(MulticlassSVC)])
-def test_another_problem_is_not_resumed(tmp_path: Path, name):
+def test_another_problem_is_not_resumed(tmp_path, name):
     costs = 3 - 3 * np.eye(4) if name == "cost_scaling" else None
     model = MulticlassSVC(formulation="ww", costs=costs, checkpoint=tmp_path, random_state=0)
     model.fit(X, y)
@@ -125,11 +109,16 @@ def patient(monkeypatch):
     return PatientSVC
 
 
-def test_a_new_parameter_is_documented_and_checked(patient):
+def test_a_new_parameter_is_documented_checked_and_an_option(patient):
     assert ENTRY.findall(patient.__doc__)[1] == ("patience", "5")
     assert "Epochs without a smaller gap after which" in patient.__doc__
     with pytest.raises(InvalidParameterError, match=r"'patience' .* int in the range \[1"):
         patient(patience=0).fit(X, y)
+    parser = CommandParser()
+    add_parameter(parser, "patience")
+    args = parser.parse_args(["--patience", "7"])
+    assert given_parameters(args, defaults_of(patient)) == {"patience": 7}
+    assert in_flags("no progress; use patience=True", args) == "no progress; use --patience"
 
 
 def test_a_new_parameter_is_stored_unless_it_is_of_a_run(patient, monkeypatch):
@@ -137,14 +126,6 @@ def test_a_new_parameter_is_stored_unless_it_is_of_a_run(patient, monkeypatch):
     of_a_run = replace(PATIENCE, scope=Scope.RUN)
     monkeypatch.setitem(table.PARAMETERS, "patience", of_a_run)
     assert "patience" in table.of_scope(Scope.RUN)
-
-
-def test_a_new_parameter_is_an_option(patient):
-    parser = CommandParser()
-    add_parameter(parser, "patience")
-    args = parser.parse_args(["--patience", "7"])
-    assert given_parameters(args, defaults_of(patient)) == {"patience": 7}
-    assert in_flags("no progress; use patience=True", args) == "no progress; use --patience"
 
 
 def test_entries_that_are_no_parameters_are_refused():

@@ -1,7 +1,5 @@
 """StochasticClassifier: fits, probabilities, parameters, and what it refuses."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -61,21 +59,21 @@ def test_binary_probabilities():
     peer.fit(np.hstack([FIRST[0], ones]), y)
     assert model.coef_.shape == (1, 64)
     np.testing.assert_allclose(
-        model.predict_proba(FIRST[0]),
-        peer.predict_proba(np.hstack([FIRST[0], ones])),
-        atol=5e-3,
+        model.predict_proba(FIRST[0]), peer.predict_proba(np.hstack([FIRST[0], ones])), atol=5e-3
     )
     assert (
         model.predict(FIRST[0]) == model.classes_[model.predict_proba(FIRST[0]).argmax(1)]
     ).all()
 
 
-def test_log_probabilities():
+def test_log_probabilities_and_scores_that_overflow():
     model = fitted(100 * FIRST[0], loss="log_loss")
     shares, logs = model.predict_proba(100 * REST[0]), model.predict_log_proba(100 * REST[0])
     assert (shares == 0).any()
     with np.errstate(divide="ignore"):
         np.testing.assert_allclose(logs, np.log(shares), rtol=1e-6, atol=1e-12)
+    model = fitted(loss="log_loss")
+    refused(FloatingPointError, "overflow", lambda: model.predict_proba(FIRST[0] * 1e307))
 
 
 @pytest.mark.parametrize("loss", ["hinge", "perceptron"])
@@ -105,7 +103,7 @@ def test_held_out_rows_leave_every_class_a_row():
         fitted(X, np.arange(60), early_stopping=True)
 
 
-def test_weights():
+def test_weights_of_rows_and_classes():
     weights = np.ones(600)
     weights[::2] = 0
     without = fitted(FIRST[0][1::2], FIRST[1][1::2], shuffle=False)
@@ -113,9 +111,6 @@ def test_weights():
     np.testing.assert_array_equal(model.coef_, without.coef_)
     heavy = StochasticClassifier(shuffle=False).fit(*FIRST, sample_weight=np.full(600, 3.0))
     np.testing.assert_allclose(heavy.coef_, fitted(shuffle=False).coef_, rtol=1e-6, atol=1e-9)
-
-
-def test_class_weight():
     lean = fitted(loss="log_loss", alpha=0.1, class_weight={3: 30.0})
     plain = fitted(loss="log_loss", alpha=0.1)
     assert (lean.predict(REST[0]) == 3).sum() > (plain.predict(REST[0]) == 3).sum()
@@ -123,17 +118,16 @@ def test_class_weight():
     assert balanced.score(*REST) > 0.85
 
 
-def test_the_rows_are_shuffled():
+def test_order_steps_and_averages():
     one, same, other = (fitted(random_state=s, max_iter=1, tol=None) for s in (0, 0, 1))
     assert (one.coef_ == same.coef_).all()
     assert (one.coef_ != other.coef_).any()
-
-
-def test_max_steps():
     model = fitted(max_steps=700)
     assert (model.n_steps_, model.n_iter_) == (700, 2)
     model = fitted(max_steps=7, batch_size=100)
     assert (model.n_steps_, model.weight_seen_) == (7, 700)
+    one, other = (fitted(average=a, max_iter=2, tol=None) for a in (True, np.True_))
+    np.testing.assert_array_equal(one.coef_, other.coef_)
 
 
 def test_lines(capsys):
@@ -145,10 +139,14 @@ def test_lines(capsys):
     assert "validation" in lines[1]
 
 
-def test_a_warning_says_that_the_loss_still_fell():
+def test_a_warning_says_that_the_loss_still_fell_and_leaves_a_whole_model():
     with pytest.warns(ConvergenceWarning, match=r"2 epoch.*raise max_iter") as caught:
         StochasticClassifier(max_iter=2).fit(*FIRST)
     assert caught[0].filename == __file__
+    model = StochasticClassifier(max_iter=1)
+    refused(ConvergenceWarning, "max_iter", lambda: model.fit(*FIRST))
+    assert model.predict(REST[0]).shape == (1197,)
+    assert model.n_features_in_ == 64
 
 
 @pytest.mark.parametrize("loss", STOCHASTIC_LOSSES)
@@ -202,10 +200,15 @@ def test_input_is_checked_and_nothing_is_changed():
     assert vars(new) == vars(clone(model))
 
 
-def test_dense_weights_that_do_not_fit(monkeypatch):
+def test_weights_and_scores_of_a_batch_need_memory(monkeypatch):
     monkeypatch.setattr("manyclass.solvers.sgd_storage.available_memory", lambda: 1000)
     refused(MemoryError, r"need 0\.00528 MB", lambda: fitted(loss="log_loss", weights="dense"))
     assert sp.issparse(fitted().coef_)  # "auto" takes what fits
+    # 5,200 bytes of weights, and 48,000 of a batch.
+    monkeypatch.setattr("manyclass.solvers.sgd_storage.available_memory", lambda: 20_000)
+    assert fitted(loss="log_loss", max_iter=1, tol=None).n_iter_ == 1
+    refused(MemoryError, "a batch of 600", lambda: fitted(loss="log_loss", batch_size=10**6))
+    assert fitted(batch_size=10**6, max_iter=1, tol=None).n_iter_ == 1
 
 
 def test_the_intercept_is_scaled_for_sparse_rows():
@@ -232,11 +235,6 @@ def test_the_size_of_sample_weights_does_not_matter(size, dtype, average):
     np.testing.assert_allclose(scaled.coef_, plain.coef_, rtol=1e-6, atol=1e-9)
 
 
-def test_averages_by_numpy_booleans():
-    one, other = (fitted(average=a, max_iter=2, tol=None) for a in (True, np.True_))
-    np.testing.assert_array_equal(one.coef_, other.coef_)
-
-
 @pytest.mark.parametrize("size", [2**31, 2**63, 10**400])
 def test_enormous_integers(size):
     model = fitted(batch_size=size, max_iter=1, tol=None)
@@ -244,28 +242,8 @@ def test_enormous_integers(size):
     assert np.isfinite(fitted(average=size, max_iter=1, tol=None).coef_).all()
 
 
-def test_probabilities_of_scores_that_overflow():
-    model = fitted(loss="log_loss")
-    refused(FloatingPointError, "overflow", lambda: model.predict_proba(FIRST[0] * 1e307))
-
-
-def test_a_warning_that_is_an_error_leaves_a_whole_model():
-    model = StochasticClassifier(max_iter=1)
-    refused(ConvergenceWarning, "max_iter", lambda: model.fit(*FIRST))
-    assert model.predict(REST[0]).shape == (1197,)
-    assert model.n_features_in_ == 64
-
-
 def test_dense_rows_of_many_classes_have_dense_weights():
     X = np.random.default_rng(0).normal(size=(2100, 3))
     model = StochasticClassifier(max_iter=1, tol=None)
     assert isinstance(model.fit(X, np.arange(2100)).coef_, np.ndarray)
     assert sp.issparse(model.fit(sp.eye_array(2100, format="csr"), np.arange(2100)).coef_)
-
-
-def test_the_scores_of_a_batch_take_memory(monkeypatch):
-    """5,200 bytes of weights, and 48,000 of a batch."""
-    monkeypatch.setattr("manyclass.solvers.sgd_storage.available_memory", lambda: 20_000)
-    assert fitted(loss="log_loss", max_iter=1, tol=None).n_iter_ == 1
-    refused(MemoryError, "a batch of 600", lambda: fitted(loss="log_loss", batch_size=10**6))
-    assert fitted(batch_size=10**6, max_iter=1, tol=None).n_iter_ == 1

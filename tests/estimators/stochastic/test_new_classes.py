@@ -1,7 +1,5 @@
 """``partial_fit(classes="grow")``: classes that appear in a stream."""
 
-from __future__ import annotations
-
 import pickle
 
 import numpy as np

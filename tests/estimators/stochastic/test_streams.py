@@ -1,7 +1,5 @@
 """StochasticClassifier goes on: pieces of a stream, blocks, warm starts, copies, Ctrl-C."""
 
-from __future__ import annotations
-
 import pickle
 
 import numpy as np
@@ -57,7 +55,7 @@ def test_blocks_of_float64_train_in_float32():
     assert model.score(*REST) > 0.8
 
 
-def test_warm_start_goes_on():
+def test_warm_start_and_partial_fit_go_on():
     params = {"shuffle": False, "tol": None}
     twice = fitted(max_iter=2, warm_start=True, **params)
     twice.fit(*FIRST)
@@ -68,9 +66,6 @@ def test_warm_start_goes_on():
     again = fitted(max_iter=2, **params)
     again.fit(*FIRST)
     assert again.n_steps_ == 1200  # without warm_start
-
-
-def test_partial_fit_goes_on_after_fit():
     model = fitted(max_iter=2, tol=None, shuffle=False)
     model.partial_fit(*FIRST)
     whole = fitted(max_iter=3, tol=None, shuffle=False)
@@ -101,16 +96,13 @@ def test_copies_go_on_alike(weights, average):
     np.testing.assert_array_equal(copy.coef_, model.coef_)
 
 
-def test_assigned_coefficients_count():
+def test_assigned_and_sparsified_coefficients_go_on():
     model = StochasticClassifier(random_state=0).partial_fit(*FIRST, classes=range(10))
     model.coef_ = np.zeros((10, 64))
     model.intercept_ = np.arange(10.0)
     assert (model.predict(REST[0]) == 9).all()
     model.partial_fit(*FIRST)
     assert model.score(*REST) > 0.5
-
-
-def test_sparsified_models_go_on():
     model = StochasticClassifier(random_state=0).partial_fit(*FIRST, classes=range(10))
     model.sparsify(0.1)
     assert sp.issparse(model.coef_)
@@ -131,7 +123,7 @@ class Rows:
             yield FIRST[0][begin : begin + 100], FIRST[1][begin : begin + 100]
 
 
-def test_ctrl_c_leaves_the_model_and_where_to_go_on():
+def test_ctrl_c_leaves_the_model_and_where_to_go_on_with_warm_start():
     params = {"shuffle": False, "tol": None, "warm_start": True, "max_iter": 2}
     model = StochasticClassifier(**params)
     with pytest.raises(KeyboardInterrupt):
@@ -146,6 +138,11 @@ def test_ctrl_c_leaves_the_model_and_where_to_go_on():
     with pytest.raises(KeyboardInterrupt):
         model.fit_blocks(Rows(2), range(10), 64, np.float64)
     np.testing.assert_array_equal(model.coef_, before)
+    model = fitted(max_iter=1, tol=None)
+    state = contents(model)
+    with pytest.raises(KeyboardInterrupt):
+        model.fit_blocks(Rows(2), range(10), 64, np.float64)
+    assert contents(model) == state
 
 
 def test_ctrl_c_within_an_epoch(ctrl_c_in):
@@ -160,14 +157,6 @@ def test_ctrl_c_within_an_epoch(ctrl_c_in):
     assert vars(model) == vars(clone(model))
 
 
-def test_ctrl_c_without_warm_start_changes_nothing():
-    model = fitted(max_iter=1, tol=None)
-    state = contents(model)
-    with pytest.raises(KeyboardInterrupt):
-        model.fit_blocks(Rows(2), range(10), 64, np.float64)
-    assert contents(model) == state
-
-
 @pytest.mark.parametrize("params", [{"early_stopping": True}, {"class_weight": "balanced"}])
 def test_what_needs_all_rows_is_refused_for_streams(params):
     model = StochasticClassifier(**params)
@@ -175,13 +164,16 @@ def test_what_needs_all_rows_is_refused_for_streams(params):
     refused(ValueError, "fit_blocks", lambda: model.fit_blocks([FIRST], range(10), 64))
 
 
-def test_blocks_are_checked():
+def test_blocks_are_checked_and_a_run_refuses_sparse_weights_of_the_logistic_loss():
     model = StochasticClassifier(max_iter=2)
     refused(ValueError, "iterator", lambda: model.fit_blocks(iter([FIRST]), range(10), 64))
     refused(ValueError, "features", lambda: model.fit_blocks([FIRST], range(10), 65))
     refused(ValueError, "none of the classes", lambda: model.fit_blocks([FIRST], range(9), 64))
     refused(ValueError, "no rows", lambda: model.fit_blocks([], range(9), 64))
     assert "n_features_in_" not in vars(model)
+    model = StochasticClassifier(loss="log_loss").partial_fit(*FIRST, classes=range(10))
+    model.set_params(weights="sparse")
+    refused(ValueError, "moves the weights of all", lambda: model.partial_fit(*FIRST))
 
 
 def test_a_first_piece_that_overflows_changes_nothing():
@@ -253,13 +245,16 @@ def test_a_first_piece_without_weight_leaves_weights_of_zero():
     np.testing.assert_array_equal(model.coef_, wanted.coef_)
 
 
-def test_a_stream_of_dense_and_sparse_pieces_is_one_run():
+def test_a_stream_of_dense_and_sparse_pieces_is_one_run_and_keeps_no_rows():
     mixed, dense = (StochasticClassifier(average=True, shuffle=False) for _ in range(2))
     for i in range(0, 600, 100):
         X, y = FIRST[0][i : i + 100], FIRST[1][i : i + 100]
         dense.partial_fit(X, y, classes=range(10))
         mixed.partial_fit(sp.csr_array(X) if i % 200 else X, y, classes=range(10))
     np.testing.assert_array_equal(mixed.coef_, dense.coef_)
+    model = StochasticClassifier().partial_fit(*FIRST, classes=range(10))
+    assert len(pickle.dumps(model)) < 20_000
+    assert model._running.run._trainer is None
 
 
 def test_fewer_max_steps_than_were_made():
@@ -277,15 +272,3 @@ def test_fewer_max_steps_than_were_made():
 def test_what_blocks_are_to_be_is_checked(n_features, dtype, match):
     model = StochasticClassifier()
     refused(ValueError, match, lambda: model.fit_blocks([FIRST], range(10), n_features, dtype))
-
-
-def test_a_run_refuses_sparse_weights_of_the_logistic_loss():
-    model = StochasticClassifier(loss="log_loss").partial_fit(*FIRST, classes=range(10))
-    model.set_params(weights="sparse")
-    refused(ValueError, "moves the weights of all", lambda: model.partial_fit(*FIRST))
-
-
-def test_a_stream_keeps_no_rows():
-    model = StochasticClassifier().partial_fit(*FIRST, classes=range(10))
-    assert len(pickle.dumps(model)) < 20_000
-    assert model._running.run._trainer is None

@@ -1,7 +1,5 @@
 """Names of data files."""
 
-from __future__ import annotations
-
 import pytest
 
 

@@ -1,11 +1,5 @@
 """Files of the tests of the svmlight reader."""
 
-from __future__ import annotations
-
-from collections.abc import Callable
-from pathlib import Path
-from typing import Any
-
 import pytest
 
 from manyclass.io import svmlight_pieces
@@ -14,32 +8,29 @@ from manyclass.io.svmlight_stream import SvmlightBlocks
 from tests.helpers.svmlight_files import CHUNKS
 
 
-@pytest.fixture(name="load")
-def load_fixture(tmp_path: Path) -> Callable[..., tuple[Any, Any]]:
-    """Write the text to a file and load it."""
+def of_text(read, tmp_path):
+    """A reader of text, which is written to a file first."""
 
-    def load(text: bytes | str, **options: Any) -> tuple[Any, Any]:
+    def made(text, **options):
         path = tmp_path / "data.txt"
         path.write_bytes(text.encode() if isinstance(text, str) else text)
-        return load_svmlight(path, **options)
+        return read(path, **options)
 
-    return load
+    return made
+
+
+@pytest.fixture
+def load(tmp_path):
+    return of_text(load_svmlight, tmp_path)
+
+
+@pytest.fixture
+def blocks_of(tmp_path):
+    return of_text(SvmlightBlocks, tmp_path)
 
 
 @pytest.fixture(name="chunked", params=CHUNKS, ids=str)
-def chunked_fixture(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> int:
+def chunked_fixture(request, monkeypatch):
     """Set several chunk sizes; return the number of threads to use with them."""
     monkeypatch.setattr(svmlight_pieces, "_CHUNK_BYTES", request.param[0])
     return request.param[1]
-
-
-@pytest.fixture(name="blocks_of")
-def blocks_fixture(tmp_path: Path) -> Callable[..., SvmlightBlocks]:
-    """Write the text to a file and make its blocks."""
-
-    def make(text: bytes | str, **options: Any) -> SvmlightBlocks:
-        path = tmp_path / "data.txt"
-        path.write_bytes(text.encode() if isinstance(text, str) else text)
-        return SvmlightBlocks(path, **options)
-
-    return make

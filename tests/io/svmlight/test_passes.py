@@ -1,15 +1,10 @@
 """Passes over a file in blocks: it may change, be left early, and takes little memory."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
-from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -20,7 +15,7 @@ from tests.helpers.svmlight_files import LINES, reader_threads
 # --- a file that does not stay the same ---------------------------------------------------------
 
 
-def rewrite(path: Path, text: bytes) -> None:
+def rewrite(path, text):
     """Write other text, as of the same time."""
     status = path.stat()
     path.write_bytes(text)
@@ -39,9 +34,7 @@ def rewrite(path: Path, text: bytes) -> None:
         (b"#########\n##", "the number of rows or values"),
     ],
 )
-def test_a_changed_file(
-    blocks_of: Any, tmp_path: Path, text: bytes, reason: str, n_jobs: int
-) -> None:
+def test_a_changed_file(blocks_of, tmp_path, text, reason, n_jobs):
     before = b"a 1:1\nb 2:1\n"
     blocks = blocks_of(before, n_jobs=n_jobs)
     rewrite(tmp_path / "data.txt", text)
@@ -55,17 +48,19 @@ def test_a_changed_file(
         next(iter(blocks))
 
 
-def test_a_new_index_where_there_was_none(blocks_of: Any, tmp_path: Path) -> None:
+def test_a_new_index_where_there_was_none_and_a_file_that_goes_away(blocks_of, tmp_path):
     blocks = blocks_of(b"1    \n")
     rewrite(tmp_path / "data.txt", b"1 1:1\n")
     with pytest.raises(ValueError, match="an index beyond the largest"):
         list(blocks)
+    blocks = blocks_of(LINES)
+    (tmp_path / "data.txt").unlink()
+    with pytest.raises(FileNotFoundError, match=r"data.txt"):
+        next(iter(blocks))
 
 
 @pytest.mark.parametrize("n_jobs", [1, 2])
-def test_a_file_that_is_cut_short_during_a_pass(
-    blocks_of: Any, tmp_path: Path, n_jobs: int
-) -> None:
+def test_a_file_that_is_cut_short_during_a_pass(blocks_of, tmp_path, n_jobs):
     blocks = blocks_of(LINES * 100, n_jobs=n_jobs, block_bytes=10_000)
     passing = iter(blocks)
     next(passing)
@@ -74,10 +69,8 @@ def test_a_file_that_is_cut_short_during_a_pass(
         list(passing)
 
 
-def test_a_file_that_grows_during_the_first_pass(
-    blocks_of: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def growing(*parts: Any) -> Iterator[Any]:
+def test_a_file_that_grows_during_the_first_pass(blocks_of, tmp_path, monkeypatch):
+    def growing(*parts):
         with (tmp_path / "data.txt").open("ab") as file:
             file.write(b"a 1:1\n")
         return read_chunks(*parts)
@@ -88,22 +81,15 @@ def test_a_file_that_grows_during_the_first_pass(
         blocks_of(LINES)
 
 
-def test_a_file_that_goes_away(blocks_of: Any, tmp_path: Path) -> None:
-    blocks = blocks_of(LINES)
-    (tmp_path / "data.txt").unlink()
-    with pytest.raises(FileNotFoundError, match=r"data.txt"):
-        next(iter(blocks))
-
-
 # --- file and threads ---------------------------------------------------------------------------
 
 
 @pytest.fixture
-def opened(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
+def opened(monkeypatch):
     """The files that a reader of blocks opens, in small pieces."""
     files = []
 
-    def pieces(file: Any, *args: Any, **options: Any) -> Any:
+    def pieces(file, *args, **options):
         files.append(file)
         return svmlight_pieces.pieces(file, *args, **options)
 
@@ -112,13 +98,13 @@ def opened(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
     return files
 
 
-def leave_by_break(blocks: Any) -> None:
+def leave_by_break(blocks):
     for _ in blocks:
         assert bool(reader_threads()) == (blocks._n_jobs > 1)
         break
 
 
-def leave_by_close(blocks: Any) -> None:
+def leave_by_close(blocks):
     passing = iter(blocks)
     next(passing)
     next(passing)
@@ -127,8 +113,8 @@ def leave_by_close(blocks: Any) -> None:
         next(passing)
 
 
-def leave_by_interrupt(blocks: Any) -> None:
-    def work() -> None:
+def leave_by_interrupt(blocks):
+    def work():
         for _ in blocks:
             raise KeyboardInterrupt
 
@@ -136,17 +122,12 @@ def leave_by_interrupt(blocks: Any) -> None:
         work()
 
 
-def leave_before_the_first(blocks: Any) -> None:
-    iter(blocks).close()
+LEAVE = [leave_by_break, leave_by_close, leave_by_interrupt, lambda blocks: iter(blocks).close()]
 
 
 @pytest.mark.parametrize("n_jobs", [1, 3])
-@pytest.mark.parametrize(
-    "leave", [leave_by_break, leave_by_close, leave_by_interrupt, leave_before_the_first]
-)
-def test_leaving_a_pass_releases_file_and_threads(
-    blocks_of: Any, opened: list[Any], leave: Any, n_jobs: int
-) -> None:
+@pytest.mark.parametrize("leave", LEAVE)
+def test_leaving_a_pass_releases_file_and_threads(blocks_of, opened, leave, n_jobs):
     blocks = blocks_of(LINES, n_jobs=n_jobs, block_bytes=200)
     leave(blocks)
     assert all(file.closed for file in opened)
@@ -155,10 +136,8 @@ def test_leaving_a_pass_releases_file_and_threads(
 
 
 @pytest.mark.parametrize("n_jobs", [1, 3])
-def test_an_interrupt_during_the_first_pass(
-    blocks_of: Any, opened: list[Any], monkeypatch: pytest.MonkeyPatch, n_jobs: int
-) -> None:
-    def interrupt(*_: Any) -> None:
+def test_an_interrupt_during_the_first_pass(blocks_of, opened, monkeypatch, n_jobs):
+    def interrupt(*_):
         raise KeyboardInterrupt
 
     monkeypatch.setattr(svmlight_stream.Survey, "add", interrupt)
@@ -168,24 +147,22 @@ def test_an_interrupt_during_the_first_pass(
     assert not reader_threads()
 
 
-def test_an_interrupt_while_waiting_for_a_block(
-    blocks_of: Any, opened: list[Any], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_interrupt_while_waiting_for_a_block(blocks_of, opened, monkeypatch):
     """The block that is being made is given up at the next piece, not made to its end."""
     blocks = blocks_of(LINES * 20, n_jobs=2)
     stop_reached, n_appended = threading.Event(), 0
 
-    def append(*args: Any) -> None:
+    def append(*args):
         nonlocal n_appended
         n_appended += 1
         assert stop_reached.wait(600)
 
-    def result(future: Any) -> Any:
+    def result(future):
         if threading.current_thread() is not threading.main_thread():
             return original(future)
         raise KeyboardInterrupt
 
-    def shutdown(*args: Any, **options: Any) -> None:
+    def shutdown(*args, **options):
         stop_reached.set()
         shut(*args, **options)
 
@@ -201,14 +178,12 @@ def test_an_interrupt_while_waiting_for_a_block(
 
 
 @pytest.mark.parametrize("n_jobs", [1, 2])
-def test_the_next_block_is_made_meanwhile(
-    blocks_of: Any, monkeypatch: pytest.MonkeyPatch, n_jobs: int
-) -> None:
+def test_the_next_block_is_made_meanwhile(blocks_of, monkeypatch, n_jobs):
     second = threading.Event()
     blocks = blocks_of(LINES, n_jobs=n_jobs, block_bytes=200)
     n_made = 0
 
-    def finish(*args: Any) -> Any:
+    def finish(*args):
         nonlocal n_made
         n_made += 1
         if n_made == 2:
@@ -251,8 +226,8 @@ print(peak() - before)
 @pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="peaks of memory are read from /proc")
 @pytest.mark.parametrize(("what", "n_jobs"), [("read", 2), ("train", 1)])
-def test_memory_does_not_grow_with_the_rows(tmp_path: Path, what: str, n_jobs: int) -> None:
-    def peak(n_rows: int, what: str = what) -> float:
+def test_memory_does_not_grow_with_the_rows(tmp_path, what, n_jobs):
+    def peak(n_rows, what=what):
         """Megabytes that two passes take, training on the blocks, or loading the file."""
         features = " ".join(f"{j}:0.12345" for j in range(100, 120))
         part = "".join(f"{i % 50} {features}\n" for i in range(1000))
@@ -273,7 +248,7 @@ def test_memory_does_not_grow_with_the_rows(tmp_path: Path, what: str, n_jobs: i
         assert peak(200_000, "load") > many + 30  # what the line above would not let pass
 
 
-def test_a_program_may_end_within_a_pass(blocks_of: Any, tmp_path: Path) -> None:
+def test_a_program_may_end_within_a_pass(blocks_of, tmp_path):
     blocks_of(LINES)
     code = (
         "import sys; from manyclass.io.svmlight_stream import SvmlightBlocks\n"

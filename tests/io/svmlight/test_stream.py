@@ -1,14 +1,10 @@
 """The svmlight reader of blocks: the same rows as at once, the same errors, little memory."""
 
-from __future__ import annotations
-
 import gzip
 import os
 import pickle
 import re
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -20,10 +16,10 @@ from manyclass.io import svmlight_pieces
 from manyclass.io.svmlight import CsrBuilder, load_svmlight
 from manyclass.io.svmlight_stream import SvmlightBlocks
 from tests.helpers.cases import each
-from tests.helpers.svmlight_files import COMPRESSORS, LINES, MALFORMED
+from tests.helpers.svmlight_files import COMPRESSORS, LINES
 
 
-def assert_same(blocks: SvmlightBlocks, X: Any, y: Any) -> None:
+def assert_same(blocks, X, y):
     """One pass over the blocks gives X and y, and what was counted is right."""
     parts = list(blocks)
     for part, codes in parts:
@@ -56,7 +52,7 @@ LABELS = {
 
 
 @st.composite
-def files(draw: st.DrawFn) -> bytes:
+def files(draw):
     """Random text in svmlight format: rows of all lengths, comments, blank lines, line ends."""
     labels = st.sampled_from(LABELS[draw(st.sampled_from(list(LABELS)))])
     row = st.dictionaries(st.integers(1, 30), st.floats(-9, 9, width=32), max_size=8)
@@ -79,13 +75,8 @@ def files(draw: st.DrawFn) -> bytes:
     n_jobs=st.sampled_from([1, 2, 3]),
 )
 def test_blocks_put_together_are_the_file(
-    tmp_path_factory: pytest.TempPathFactory,
-    text: bytes,
-    compress: Callable[[bytes], bytes],
-    block_bytes: int,
-    n_jobs: int,
-    **options: Any,
-) -> None:
+    tmp_path_factory, text, compress, block_bytes, n_jobs, **options
+):
     path = tmp_path_factory.getbasetemp() / "blocks.txt"
     path.write_bytes(compress(text))
     blocks = SvmlightBlocks(path, n_jobs=n_jobs, block_bytes=block_bytes, **options)
@@ -96,79 +87,68 @@ def test_blocks_put_together_are_the_file(
 
 @each("compress", COMPRESSORS.values())
 @each("block_bytes", [1, 200, 2**26])
-def test_any_size_of_pieces(
-    blocks_of: Any, load: Any, chunked: int, compress: Any, block_bytes: int
-) -> None:
+def test_any_size_of_pieces(blocks_of, load, chunked, compress, block_bytes):
     text = compress(b"\xef\xbb\xbf# head\n" + LINES[: LINES.index(b"\n", 1000)])
     expected = load(text)
     assert_same(blocks_of(text, n_jobs=chunked, block_bytes=block_bytes), *expected)
 
 
-def test_block_bytes_is_the_size_of_blocks(blocks_of: Any) -> None:
+def test_block_bytes_is_the_size_of_blocks(blocks_of, monkeypatch):
+    def sizes(**options):
+        return [len(codes) for _, codes in blocks_of(LINES, **options)]
+
     n_lines = LINES.count(b"\n")
     assert blocks_of(LINES, block_bytes=1).largest_block == 1
-    assert [len(codes) for _, codes in blocks_of(LINES)] == [n_lines]
+    assert sizes() == [n_lines]
     wanted = n_lines * 1000 / len(LINES)
-    sizes = [len(codes) for _, codes in blocks_of(LINES, block_bytes=1000)]
-    assert all(0.5 * wanted < size < 1.5 * wanted for size in sizes[:-1])
+    assert all(0.5 * wanted < size < 1.5 * wanted for size in sizes(block_bytes=1000)[:-1])
+    monkeypatch.setattr(svmlight_pieces, "_CHUNK_BYTES", 100)  # many pieces in a block
+    of_pieces = sizes(block_bytes=1000, n_jobs=2)
+    assert all(0.9 * wanted < size < 1.1 * wanted for size in of_pieces[:-1])
 
 
-def test_many_pieces_in_a_block(blocks_of: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(svmlight_pieces, "_CHUNK_BYTES", 100)
-    wanted = LINES.count(b"\n") * 1000 / len(LINES)
-    sizes = [len(codes) for _, codes in blocks_of(LINES, block_bytes=1000, n_jobs=2)]
-    assert all(0.9 * wanted < size < 1.1 * wanted for size in sizes[:-1])
-
-
-def test_blocks_of_comments_are_left_out(blocks_of: Any) -> None:
+def test_comments_labels_in_two_spellings_and_rows_without_features(blocks_of):
     blocks = blocks_of("# c\n" * 100 + "1 1:1\n" + "# c\n" * 100 + "2 1:1\n#\n", block_bytes=8)
     assert [X.shape for X, _ in blocks] == [(1, 1), (1, 1)]
-
-
-def test_labels_that_are_written_differently_are_one_class(blocks_of: Any) -> None:
     blocks = blocks_of("+2 1:1\n1 1:1\n2.0 1:1\n2 1:1\n", block_bytes=1)
     assert blocks.classes.tolist() == [1, 2]
     assert blocks.class_counts.tolist() == [1, 3]
     assert [codes.tolist() for _, codes in blocks] == [[1], [0], [1], [1]]
-
-
-def test_rows_without_features(blocks_of: Any) -> None:
     blocks = blocks_of("1\n2\n", block_bytes=1)
     assert (blocks.n_features, blocks.n_nonzero) == (0, 0)
     assert [X.shape for X, _ in blocks] == [(1, 0), (1, 0)]
 
 
-@pytest.mark.parametrize("n_jobs", [1, 2])
-def test_wide_indices(blocks_of: Any, load: Any, n_jobs: int) -> None:
-    text = f"1 1:1 2:5\n2 {2**40}:3\n1 7:2\n"
-    expected = load(text)
-    assert_same(blocks_of(text, block_bytes=1, n_jobs=n_jobs), *expected)
-
-
-def test_options(blocks_of: Any, load: Any) -> None:
-    text = "1 3:1 0:2 3:5\n2 1:1\n"
-    options = {"zero_based": True, "sort": True, "sum_duplicates": True}
+@each("n_jobs", [1, 2])
+@each(
+    ("text", "options"),
+    [
+        (f"1 1:1 2:5\n2 {2**40}:3\n1 7:2\n", {}),
+        ("1 3:1 0:2 3:5\n2 1:1\n", {"zero_based": True, "sort": True, "sum_duplicates": True}),
+    ],
+)
+def test_wide_indices_and_options(blocks_of, load, text, options, n_jobs):
     expected = load(text, **options)
-    assert_same(blocks_of(text, block_bytes=1, **options), *expected)
+    assert_same(blocks_of(text, block_bytes=1, n_jobs=n_jobs, **options), *expected)
 
 
-def test_long_line(blocks_of: Any) -> None:
-    n = 300_000
+def test_long_line(blocks_of):
+    n = 50_000
     text = "1 " + " ".join(f"{j}:1" for j in range(1, n + 1)) + "\n2 1:3\n"
     blocks = blocks_of(text, block_bytes=100)
     assert [X.nnz for X, _ in blocks] == [n, 1]
 
 
-def test_two_passes_side_by_side(blocks_of: Any) -> None:
+def test_two_passes_side_by_side_and_in_another_process(blocks_of):
     blocks = blocks_of(LINES, block_bytes=500, n_jobs=2)
     for (X, codes), (Z, others) in zip(blocks, blocks, strict=True):
         assert (X != Z).nnz == 0
         np.testing.assert_array_equal(codes, others)
+    blocks = pickle.loads(pickle.dumps(blocks_of(LINES, n_jobs=2)))
+    assert sum(len(codes) for _, codes in blocks) == blocks.n_rows == 300
 
 
-def test_the_working_directory_may_change(
-    blocks_of: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_working_directory_may_change(blocks_of, tmp_path, monkeypatch):
     blocks_of("1 1:1\n")
     monkeypatch.chdir(tmp_path)
     blocks = SvmlightBlocks("data.txt")
@@ -176,12 +156,7 @@ def test_the_working_directory_may_change(
     assert sum(len(codes) for _, codes in blocks) == 1
 
 
-def test_blocks_can_be_sent_to_another_process(blocks_of: Any) -> None:
-    blocks = pickle.loads(pickle.dumps(blocks_of(LINES, n_jobs=2)))
-    assert sum(len(codes) for _, codes in blocks) == blocks.n_rows == 300
-
-
-def test_real_data(shared_data: Callable[[str], Path]) -> None:
+def test_real_data(shared_data):
     path = shared_data("letter.scale")
     blocks = SvmlightBlocks(path, block_bytes=100_000, n_jobs=2)
     assert_same(blocks, *load_svmlight(path))
@@ -191,22 +166,7 @@ def test_real_data(shared_data: Callable[[str], Path]) -> None:
 
 
 @each("n_jobs", [1, 2])
-@pytest.mark.parametrize("case", MALFORMED)
-def test_malformed(
-    blocks_of: Any, load: Any, monkeypatch: pytest.MonkeyPatch, case: str, n_jobs: int
-) -> None:
-    """The same message as when the file is loaded at once."""
-    monkeypatch.setattr(svmlight_pieces, "_CHUNK_BYTES", 20)
-    line, options, _ = MALFORMED[case]
-    text = b"# c\n1 1:1\n2 1:2\n" * 3 + line + b"\n1 1:1\n"
-    with pytest.raises(ValueError) as expected:
-        load(text, n_jobs=n_jobs, **options)
-    with pytest.raises(ValueError, match=re.escape(str(expected.value))):
-        blocks_of(text, n_jobs=n_jobs, block_bytes=50, **options)
-
-
-@pytest.mark.parametrize("n_jobs", [1, 2])
-@pytest.mark.parametrize(
+@each(
     "text",
     [
         b"",
@@ -216,79 +176,47 @@ def test_malformed(
         gzip.compress(LINES)[:-200] + b"x" * 200,
         b"1 1:1\n9223372036854775808 1:1\n",
     ],
-    ids=["empty", "comments", "empty gzip", "cut off", "damaged", "huge label"],
 )
-def test_files_that_the_reader_refuses(blocks_of: Any, load: Any, text: bytes, n_jobs: int) -> None:
+def test_files_that_the_reader_refuses(blocks_of, load, text, n_jobs):
     with pytest.raises(ValueError) as expected:
         load(text)
     with pytest.raises(ValueError, match=re.escape(str(expected.value))):
         blocks_of(text, n_jobs=n_jobs)
 
 
-def test_a_compressed_line_without_end(blocks_of: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(svmlight_pieces, "_MAX_LINE_BYTES", 10_000)
-    monkeypatch.setattr(svmlight_pieces, "_CHUNK_BYTES", 1000)
-    text = b"1 1:2\n# " + b"c" * 20_000
-    with pytest.raises(ValueError, match=r"data.txt:2: the line is too long; is this"):
-        blocks_of(gzip.compress(text))
-    assert blocks_of(text).n_rows == 1  # no longer than the file itself
-
-
-def test_unreadable(tmp_path: Path) -> None:
-    with pytest.raises(FileNotFoundError, match="absent"):
-        SvmlightBlocks(tmp_path / "absent")
-    with pytest.raises(IsADirectoryError, match=re.escape(tmp_path.name)):
-        SvmlightBlocks(tmp_path)
-    with pytest.raises(TypeError):
-        SvmlightBlocks(0)  # type: ignore[arg-type]
-
-
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="this system has no named pipes")
-def test_what_can_be_read_only_once(tmp_path: Path) -> None:
+def test_what_can_be_read_only_once(tmp_path):
     os.mkfifo(tmp_path / "pipe")
     for path in (tmp_path / "pipe", Path(os.devnull)):  # nobody writes: opening it would wait
         with pytest.raises(ValueError, match=f"{path}: a pipe or device can't be read twice; wr"):
             SvmlightBlocks(path)
 
 
-@pytest.mark.parametrize(
-    ("options", "problem"),
-    [
-        ({"dtype": np.int32}, r"dtype must be float32 or float64 \(found int32\)"),
-        ({"n_features": 0}, "n_features must be from 1 to"),
-        ({"n_jobs": 0}, "n_jobs"),
-        ({"block_bytes": 0}, r"block_bytes must be from 1 to 2\*\*40 \(found 0\)"),
-        ({"block_bytes": 2**40 + 1}, "block_bytes must be from 1"),
-    ],
-)
-def test_bad_arguments(blocks_of: Any, options: dict[str, Any], problem: str) -> None:
-    with pytest.raises(ValueError, match=problem):
-        blocks_of("1 1:1\n", **options)
+def test_bad_sizes_of_blocks(blocks_of):
+    for size, found in ((0, r" \(found 0\)"), (2**40 + 1, "")):
+        with pytest.raises(ValueError, match=rf"block_bytes must be from 1 to 2\*\*40{found}"):
+            blocks_of("1 1:1\n", block_bytes=size)
     with pytest.raises(TypeError):
         blocks_of("1 1:1\n", block_bytes=1e6)
 
 
-@pytest.mark.parametrize("n_jobs", [1, 2])
-def test_a_lack_of_memory_names_the_file(
-    blocks_of: Any, monkeypatch: pytest.MonkeyPatch, n_jobs: int
-) -> None:
-    def fail(*_: Any, **__: Any) -> None:
+@each("n_jobs", [1, 2])
+def test_a_lack_of_memory_names_the_file(blocks_of, monkeypatch, n_jobs):
+    def fail(*_, **__):
         raise MemoryError
 
     blocks = blocks_of("1 1:1\n", n_jobs=n_jobs)
-    monkeypatch.setattr(CsrBuilder, "append", fail)
     message = r"data.txt: a block does not fit into the memory; use float32 or a smaller block_by"
-    with pytest.raises(MemoryError, match=message):
-        next(iter(blocks))
-    monkeypatch.setattr(_core, "parse_svmlight", fail)
-    with pytest.raises(MemoryError, match=message):
-        blocks_of("1 1:1\n", n_jobs=n_jobs)
+    with monkeypatch.context() as patch:
+        patch.setattr(CsrBuilder, "append", fail)
+        with pytest.raises(MemoryError, match=message):
+            next(iter(blocks))
+        patch.setattr(_core, "parse_svmlight", fail)
+        with pytest.raises(MemoryError, match=message):
+            blocks_of("1 1:1\n", n_jobs=n_jobs)
 
 
-def test_blocks_with_labels(tmp_path):
-    path = tmp_path / "data"
-    path.write_text("b 1:1\na 2:1\nb 1:2\n")
-    blocks = SvmlightBlocks(path, block_bytes=1)
-    labelled = blocks.labelled()
+def test_blocks_with_labels(blocks_of):
+    labelled = blocks_of("b 1:1\na 2:1\nb 1:2\n", block_bytes=1).labelled()
     for _ in range(2):
         assert np.concatenate([y for _, y in labelled]).tolist() == ["b", "a", "b"]

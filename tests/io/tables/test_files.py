@@ -1,15 +1,15 @@
 """Files of tables as their owners meant them: names, indexes, streams, lines that are bad."""
 
-from __future__ import annotations
-
 import gzip
 import os
+import zipfile
 
 import numpy as np
 import pytest
 
 from manyclass import load_data, load_svmlight, save_data
 from manyclass.io.tables.open_table import open_table, table_kind
+from tests.helpers.cases import each
 
 pa = pytest.importorskip("pyarrow")
 pd = pytest.importorskip("pandas")
@@ -89,15 +89,12 @@ def test_the_index_of_a_frame_is_no_feature(tmp_path, capsys, index, left, write
     assert table.names == ["b"]
 
 
-def test_an_index_is_a_feature_or_the_label_if_it_is_named(tmp_path):
+def test_an_index_is_a_feature_or_the_label_if_it_is_named_alone(tmp_path):
     FRAME.set_index("b").to_parquet(tmp_path / "t")
     rows, labels = saved(tmp_path, tmp_path / "t", label="b", features=["a"])
     assert labels.tolist() == [4.0, 5.0, 6.0]
     rows, _ = saved(tmp_path, tmp_path / "t", label="y", features=["b"])
     assert rows.ravel().tolist() == [4.0, 5.0, 6.0]
-
-
-def test_a_table_of_arrow_with_an_index(tmp_path):
     table = pa.Table.from_pandas(FRAME.set_index(pd.Index([7, 9, 8], name="row")))
     assert saved(tmp_path, table, label="y")[0].shape == (3, 2)
 
@@ -178,14 +175,8 @@ def test_arff_is_named(tmp_path, start):
 
 def damaged_headers():
     """Yield headers of .npy files that no writer makes."""
-    for shape in (
-        "(True, 4)",
-        "(1.0, 4)",
-        "(-1, 4)",
-        "(2**99,)",
-        "(99999999999999999999, 4)",
-        "{}",
-    ):
+    shapes = "(True, 4)", "(1.0, 4)", "(-1, 4)", "(2**99,)", "(99999999999999999999, 4)", "{}"
+    for shape in shapes:
         yield f"{{'descr': '<f8', 'fortran_order': False, 'shape': {shape}, }}"
     for kind in ("'<f9'", "'|O'", "[]", "7", "None", "[('a', '<f8')]", "'V0'", "'<M8[s]'", "'S0'"):
         yield f"{{'descr': {kind}, 'fortran_order': False, 'shape': (1, 4), }}"
@@ -195,14 +186,12 @@ def damaged_headers():
 
 
 @pytest.mark.parametrize("kind", ["npy", "npz"])
-@pytest.mark.parametrize("header", [*damaged_headers()], ids=lambda text: text[:60])
+@each("header", damaged_headers())
 def test_damaged_headers_of_numpy(tmp_path, kind, header):
     path = tmp_path / "t.npy"
     size = len(header).to_bytes(4, "little")
     path.write_bytes(b"\x93NUMPY\x02\x00" + size + header.encode() + np.ones(4).tobytes())
     if kind == "npz":
-        import zipfile
-
         with zipfile.ZipFile(tmp_path / "t.npz", "w") as archive:
             archive.write(path, "X.npy")
             archive.write(path, "y.npy")

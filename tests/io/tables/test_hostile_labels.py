@@ -1,17 +1,14 @@
 """One table of hostile labels through every reader: each keeps them apart, or refuses them."""
 
-from __future__ import annotations
-
 import datetime
 import decimal
-from collections.abc import Callable
-from pathlib import Path
-from typing import Any, TypeAlias
 
 import numpy as np
 import pytest
 
 from manyclass import MulticlassSVC, StochasticClassifier, load_data, load_svmlight, save_data
+from manyclass.estimators.validation import validated
+from tests.helpers.cases import each
 
 pa = pytest.importorskip("pyarrow")
 pd = pytest.importorskip("pandas")
@@ -24,7 +21,7 @@ DAY, HOUR = datetime.date(2026, 1, 2), datetime.time(1, 2)
 REFUSED, SKIPPED = "refused", "skipped"
 # Labels, and the classes that they are: in Python and in files with types; in files of text. None:
 # as those of files with types. REFUSED: one clear error.
-HOSTILE: dict[str, tuple[list[Any], Any, Any]] = {
+HOSTILE = {
     "integers": ([3, -1], [-1, 3], None),
     "integers beyond 2^53": ([2**53, 2**53 + 1], [2**53, 2**53 + 1], None),
     "the ends of int64": ([2**63 - 1, -(2**63)], [-(2**63), 2**63 - 1], None),
@@ -64,11 +61,9 @@ HOSTILE: dict[str, tuple[list[Any], Any, Any]] = {
     "bytes": ([b"a", b"b"], REFUSED, SKIPPED),
     "text and numbers": (["a", 1], REFUSED, ["1", "a"]),
 }
-Make: TypeAlias = "Callable[[list[Any]], Any]"
-Read: TypeAlias = "Callable[[Path, Any], Any]"
 
 
-def array(labels: list[Any]) -> np.ndarray:
+def array(labels):
     """Labels as an array; of objects where NumPy would change them."""
     kinds = {"date": "M8[D]", "timedelta": "m8[D]"}
     first = type(labels[0]).__name__
@@ -76,26 +71,26 @@ def array(labels: list[Any]) -> np.ndarray:
     return np.array(labels, object if is_changed else kinds.get(first))
 
 
-def swapped(labels: list[Any]) -> np.ndarray:
+def swapped(labels):
     cells = array(labels)
     return cells.astype(cells.dtype.newbyteorder(">"))
 
 
-def table(labels: list[Any]) -> Any:
+def table(labels):
     return pa.table({"a": X[:, 0], "y": pa.array(labels)})
 
 
-def categories(labels: list[Any]) -> Any:
+def categories(labels):
     if isinstance(labels[0], datetime.timedelta):
         raise TypeError("pyarrow would write integers")
     return pa.table({"a": X[:, 0], "y": pa.array(labels).dictionary_encode()})
 
 
-def text(labels: list[Any]) -> list[str]:
+def text(labels):
     return ["" if label is None else str(label) for label in labels]
 
 
-LABELS: dict[str, Make] = {
+LABELS = {
     "list": list,
     "array": array,
     "big-endian": swapped,
@@ -112,52 +107,50 @@ LABELS: dict[str, Make] = {
 }
 
 
-def fitted(_: Path, y: Any) -> Any:
-    return MulticlassSVC(random_state=0).fit(X, y).classes_
+def fitted(_, y):
+    return np.unique(validated(MulticlassSVC(), X, y)[1])
 
 
-def saved(folder: Path, *data: Any, **columns: str) -> Any:
+def saved(folder, *data, **columns):
     save_data(folder / "out", *data, **columns)
     return np.unique(load_data(folder / "out")[1])
 
 
-def of_file(name: str, write: Callable[[Any, Any], object], label: str = "y") -> Read:
-    def read(folder: Path, content: Any) -> Any:
+def of_file(name, write, label="y"):
+    def read(folder, content):
         write(content, folder / name)
         return saved(folder, folder / name, label=label)
 
     return read
 
 
-def write_stream(content: Any, path: Path) -> None:
+def write_stream(content, path):
     with pa.ipc.new_stream(str(path), content.schema) as writer:
         writer.write_table(content, max_chunksize=2)
 
 
-def write_csv(labels: list[str], path: Path) -> None:
+def write_csv(labels, path):
     path.write_text("a,y\n" + "".join(f"{i},{label}\n" for i, label in enumerate(labels)), "utf-8")
 
 
-def read_svmlight(folder: Path, labels: list[str]) -> Any:
+def read_svmlight(folder, labels):
     (folder / "t.txt").write_text("".join(f"{label} 1:1\n" for label in labels), "utf-8")
     return np.unique(load_svmlight(folder / "t.txt")[1])
 
 
-def in_batches(folder: Path, y: Any) -> Any:
+def in_batches(folder, y):
     return saved(folder, ((X[i : i + 2], y[i : i + 2]) for i in (0, 2, 4)))
 
 
-TYPED: dict[str, tuple[Make, Read]] = {
+TYPED = {
+    "fit": (list, lambda _, y: MulticlassSVC(random_state=0).fit(X, y).classes_),
     **{f"fit: {name}": (make, fitted) for name, make in LABELS.items()},
     **{
         f"save_data: {name}": (make, lambda folder, y: saved(folder, X, y))
         for name, make in LABELS.items()
     },
     "batches": (list, in_batches),
-    "data frame": (
-        table,
-        lambda folder, content: saved(folder, content.to_pandas(), label="y"),
-    ),
+    "data frame": (table, lambda folder, content: saved(folder, content.to_pandas(), label="y")),
     "Arrow": (table, lambda folder, content: saved(folder, content, label="y")),
     "Parquet": (table, of_file("t.parquet", parquet.write_table)),
     "Parquet with a dictionary": (categories, of_file("t.parquet", parquet.write_table)),
@@ -165,10 +158,11 @@ TYPED: dict[str, tuple[Make, Read]] = {
     "stream of Arrow": (table, of_file("t.arrow", write_stream)),
     "npz": (array, of_file("t.npz", lambda y, path: np.savez(path, X=X, y=y))),
 }
-WRITTEN: dict[str, Read] = {"CSV": of_file("t.csv", write_csv), "svmlight": read_svmlight}
+WRITTEN = {"CSV": of_file("t.csv", write_csv), "svmlight": read_svmlight}
 
 
-def check(read: Read, folder: Path, content: Any, expected: Any) -> None:
+def check(read, folder, content, expected):
+    (folder / "out").unlink(missing_ok=True)
     if expected == REFUSED:
         with pytest.raises(ValueError) as caught:
             read(folder, content)
@@ -181,8 +175,8 @@ def check(read: Read, folder: Path, content: Any, expected: Any) -> None:
 
 
 @pytest.mark.parametrize("reader", TYPED)
-@pytest.mark.parametrize("case", HOSTILE)
-def test_labels_with_types(tmp_path: Path, case: str, reader: str) -> None:
+@each("case", HOSTILE)
+def test_labels_with_types(tmp_path, case, reader):
     labels, expected, _ = HOSTILE[case]
     make, read = TYPED[reader]
     try:
@@ -194,8 +188,8 @@ def test_labels_with_types(tmp_path: Path, case: str, reader: str) -> None:
 
 
 @pytest.mark.parametrize("reader", WRITTEN)
-@pytest.mark.parametrize("case", [case for case in HOSTILE if HOSTILE[case][2] != SKIPPED])
-def test_labels_of_text(tmp_path: Path, case: str, reader: str) -> None:
+@each("case", [case for case in HOSTILE if HOSTILE[case][2] != SKIPPED])
+def test_labels_of_text(tmp_path, case, reader):
     labels, typed, written = HOSTILE[case]
     expected = typed if written is None else written
     if reader == "svmlight" and any(":" in label for label in text(labels)):
@@ -203,11 +197,10 @@ def test_labels_of_text(tmp_path: Path, case: str, reader: str) -> None:
     check(WRITTEN[reader], tmp_path, text(labels * 3), expected)
 
 
-def test_columns_of_an_array(tmp_path: Path) -> None:
+def test_columns_of_an_array(tmp_path):
     """A .npy file has one type for all its columns."""
     read = of_file("t.npy", lambda y, path: np.save(path, np.column_stack([X[:, :1], y])), "1")
     check(read, tmp_path, np.array([1.0, 2.0] * 3), [1, 2])
-    (tmp_path / "out").unlink()
     for refused in ([2.0**53, 1.0], [np.nan, 1.0], [np.inf, 1.0]):
         check(read, tmp_path, np.array(refused * 3), REFUSED)
     read = of_file("u.npy", lambda y, path: np.save(path, np.column_stack([y, y])), "1")
@@ -215,7 +208,7 @@ def test_columns_of_an_array(tmp_path: Path) -> None:
     check(read, tmp_path, np.array([2**62 + 1, 2**62] * 3, ">u8"), [2**62, 2**62 + 1])
 
 
-def test_classes_of_a_stream() -> None:
+def test_classes_of_a_stream():
     """``partial_fit(classes=...)`` has the same rule."""
     y = pd.array([2**53, 2**53 + 1] * 3, "Int64")
     model = StochasticClassifier(random_state=0).partial_fit(X, y, classes=y)

@@ -1,14 +1,12 @@
 """Tables of other programs become the same rows as their arrays."""
 
-from __future__ import annotations
-
 import sys
 
 import numpy as np
 import pytest
 
 from manyclass import load_data, save_data
-from manyclass.io.tables.open_table import open_table, table_kind
+from manyclass.io.tables.open_table import open_table, table_kind, table_of
 
 pd = pytest.importorskip("pandas")
 pl = pytest.importorskip("polars")
@@ -113,27 +111,21 @@ def test_kinds_of_numbers(tmp_path):
     rows, labels = saved(tmp_path, pa.table(columns), label="label")
     np.testing.assert_array_equal(rows, [[1, 1, 1, 0.5], [2, 0, 2, 1]])
     assert labels.tolist() == [True, False]
-    assert open_table_names(columns) == ["whole", "true", "decimal", "half"]
+    names = table_of(pa.table(columns), "label").names
+    assert names == ["whole", "true", "decimal", "half"]
 
 
-def open_table_names(columns):
-    from manyclass.io.tables.open_table import table_of
-
-    return table_of(pa.table(columns), "label").names
-
-
-def test_truth_values_of_csv(tmp_path):
-    (tmp_path / "t.csv").write_text("a,y\ntrue,false\nfalse,true\n")
-    rows, labels = saved(tmp_path, tmp_path / "t.csv", label="y")
-    assert rows.ravel().tolist() == [1.0, 0.0]
-    assert labels.tolist() == [False, True]
-
-
-def test_delimiters_within_quotes(tmp_path):
-    (tmp_path / "t.csv").write_text('"a;b;c;d",y\n1,u\n')
-    rows, labels = saved(tmp_path, tmp_path / "t.csv", label="y")
-    assert rows.tolist() == [[1.0]]
-    assert labels.tolist() == ["u"]
+@pytest.mark.parametrize(
+    ("text", "rows", "labels"),
+    [
+        ("a,y\ntrue,false\nfalse,true\n", [[1.0], [0.0]], [False, True]),
+        ('"a;b;c;d",y\n1,u\n', [[1.0]], ["u"]),  # delimiters within quotes
+    ],
+)
+def test_truth_values_and_quotes_of_csv(tmp_path, text, rows, labels):
+    (tmp_path / "t.csv").write_text(text)
+    found = saved(tmp_path, tmp_path / "t.csv", label="y")
+    assert (found[0].tolist(), found[1].tolist()) == (rows, labels)
 
 
 def test_a_text_is_one_column(tmp_path):
@@ -177,13 +169,7 @@ def table(tmp_path, name, content):
 
 BAD = [
     ("t.csv", "a,y\n1,u\n1\n", "y", None, "t.csv:3: has 1 columns, and the first line 2 names"),
-    (
-        "t.csv",
-        "a,y\n1,u\nx,v\n",
-        "y",
-        None,
-        "the column 'a' holds text, and features are numbers",
-    ),
+    ("t.csv", "a,y\n1,u\nx,v\n", "y", None, "the column 'a' holds text, and features are numbers"),
     ("t.csv", "a,y\n1,u\n,v\n", "y", None, "row 1 of the column 'a' is empty"),
     ("t.csv", "a,y\n1,u\ninf,v\n", "y", None, "row 1 of the column 'a' holds inf, in float64"),
     ("t.csv", "a,a,y\n1,1,u\n", "y", None, "has the column 'a' twice"),
@@ -196,13 +182,7 @@ BAD = [
     ("t.csv", "a,y\n1,a\n".encode("utf-16-be"), "y", None, "is in UTF-16 or no text; save it in"),
     ("t.csv", b"PK\x03\x04", "y", None, "is a zip archive, .* and no table of Parquet, Arrow"),
     ("t.feather", b"FEA1\0\0\0\0", "y", None, "is a Feather file of version 1 .write it again"),
-    (
-        "t.csv",
-        "first,y\n1,u\n",
-        "Y",
-        None,
-        "no column 'Y'; there are 'first', 'y'; did you mean 'y'",
-    ),
+    ("t.csv", "first,y\n1,u\n", "Y", None, "'Y'; there are 'first', 'y'; did you mean 'y'"),
     ("t.csv", "first,y\n1,u\n", "y", ["frist"], "no column 'frist'; .* did you mean 'first'"),
     ("t.csv", "a,y\n1,u\n", "y", ["a", "y"], "the column 'y' is the label, and a feature"),
     ("t.csv", "y\nu\n", "y", None, "has no column beside the label"),
@@ -228,13 +208,7 @@ BAD = [
     ("t.npz", {"X": X, "y": [1]}, "y", None, "'y' has the shape .1,., and X 4 rows"),
     ("t.npz", {"X": X, "y": LABELS}, "z", None, "no array 'z'; there are 'X', 'y'"),
     ("t.npz", {"X": X, "y": np.array(LABELS, object)}, "y", None, "'y' holds Python's objects"),
-    (
-        "t.npz",
-        {"X": X, "y": np.zeros(4, "M8[D]")},
-        "y",
-        None,
-        "the array 'y' holds datetime64.D., and classes",
-    ),
+    ("t.npz", {"X": X, "y": np.zeros(4, "M8[D]")}, "y", None, "the array 'y' holds datetime64.D.,"),
     ("t.npz", b"PK\x03\x04", "y", None, "cannot be read: "),
 ]
 
@@ -260,11 +234,9 @@ def test_arguments_that_do_not_go_together(tmp_path):
 
 
 def test_tables_of_other_columns(tmp_path):
-    one, other = (
-        pd.DataFrame({"a": [1.0], "b": [2.0], "y": [1]}),
-        {"b": [3.0], "a": [4.0], "y": [2]},
-    )
-    rows, _ = saved(tmp_path, [one, pd.DataFrame(other)], label="y")
+    one = pd.DataFrame({"a": [1.0], "b": [2.0], "y": [1]})
+    other = pd.DataFrame({"b": [3.0], "a": [4.0], "y": [2]})
+    rows, _ = saved(tmp_path, [one, other], label="y")
     assert rows.tolist() == [[1.0, 2.0], [4.0, 3.0]]  # by name
     for batches, label in (
         ([one, one.rename(columns={"a": "c"})], "y"),
