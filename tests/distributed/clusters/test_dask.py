@@ -317,7 +317,7 @@ def test_parts_that_exceed_the_memory_of_a_worker_are_mapped_from_its_disk(monke
 
     monkeypatch.setattr(dask_parts, "on_disk", on_disk)
     monkeypatch.setattr(dask_parts, "SHARE_IN_MEMORY", 1e-12)
-    limited = {"n_workers": 2, "threads_per_worker": 1, "memory_limit": "1GB"}
+    limited = {"n_workers": 2, "threads_per_worker": 1, "memory_limit": "16GB"}
     with LocalCluster(processes=False, dashboard_address=":0", **limited) as few, Client(few):
         model = fit(DATA[kind], Y, size=3, tol=1e-5)
         machine = fit_svm(DATA[kind], Y, size=3)
