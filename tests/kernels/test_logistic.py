@@ -10,7 +10,8 @@ from manyclass import _core
 from manyclass.problem.problem import problem_arguments
 from manyclass.rows.logistic_sums import as_matrix
 from manyclass.solvers.logistic.certificate import class_shift
-from manyclass.solvers.logistic.engine import NO_SHIFT, new_log_u, new_weights
+from manyclass.solvers.logistic.engine import NO_SHIFT, new_log_u
+from manyclass.solvers.logistic.weight_arrays import new_weights
 from manyclass.utils.machine import core_class
 from tests.helpers.cases import each
 from tests.helpers.dense_data import rows_with_bias
