@@ -112,6 +112,7 @@ def test_ctrl_c_at_any_call_leaves_a_feasible_z(solver):
     def work():
         train(problem, solver, max_iter=4)
 
+    work()  # imports what it needs, which calls too
     for at in np.linspace(1, count_calls(work), 60).astype(int):
         error = interrupt(work, at)
         assert isinstance(error, KeyboardInterrupt), repr(error)
