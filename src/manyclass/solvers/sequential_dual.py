@@ -47,6 +47,19 @@ SKIPPED = 1
 REBUILD_EVERY = 16
 
 
+def has_free(problem: Problem, z: CsrArray) -> NDArray[np.bool_]:
+    """Return which rows have a z inside its bounds, shape (n,)."""
+    rows = np.repeat(np.arange(z.shape[0]), np.diff(z.indptr))
+    if problem.slack_loss.has_ridge:
+        return np.diff(z.indptr) > 0
+    below = _core.AT_BOUND32 if z.dtype == np.float32 else _core.AT_BOUND64
+    if problem.formulation.takes_maximum:
+        sums = np.bincount(rows, z.data, z.shape[0])
+        return (np.diff(z.indptr) > 1) | ((sums > 0) & (sums < below * problem.costs))
+    is_free = z.data < below * problem.upper(rows, z.indices)
+    return np.bincount(rows, is_free, z.shape[0]) > 0
+
+
 class Active(NamedTuple):
     """Epochs so far, and the examples whose z may still move."""
 
@@ -110,6 +123,7 @@ class SequentialDual:
         self._returns_phase = False  # whether its W was certified as the better one
         self._begins_stochastic = False
         self._at_start: Certificate | None = None  # until the first epoch
+        self._new_rows: NDArray[np.int32] | None = None  # until they have been visited first
         if start is not None:
             self._n_earlier = len(start.history)
             self._warm_start(start)
@@ -195,7 +209,14 @@ class SequentialDual:
         self.engine.stop()
 
     def _warm_start(self, start: Start) -> None:
-        self.engine.load(of_examples(sp.csr_array(start.duals), self.engine.norms > 0))
+        z = of_examples(sp.csr_array(start.duals), self.engine.norms > 0)
+        self.engine.load(z)
+        if start.new_rows is not None:
+            self.engine.rebuild()
+            self.dual += self.engine.dual_objective(z)
+            self._new_rows = start.new_rows[self.engine.norms[start.new_rows] > 0]
+            self._n_active = self._find_free(z)
+            return
         at_z = self._at_start = self.certify()
         if start.weights is None or self.ascent_only:
             return
@@ -215,6 +236,9 @@ class SequentialDual:
         if self.rebuilds and self._n_epochs and self._n_epochs % REBUILD_EVERY == 0:
             self.engine.rebuild()
         made = self._stochastic_start() if self._begins_stochastic else 0
+        if self._new_rows is not None:
+            made += self._visit_new_rows(self._new_rows, rule)
+            self._new_rows = None
         loops, evaluations = self._shrunk_loops(rule)
         full = self._full_loop(rule)
         self._n_epochs += 1
@@ -237,6 +261,28 @@ class SequentialDual:
         engine.load(z)
         self.dual += float(z.sum(dtype=np.float64)) - 0.5 * squared_norm(engine.matrix)
         return len(self._rows) * self.problem.dataset.n_classes
+
+    def _find_free(self, z: CsrArray) -> int:
+        """Set the active examples to those with a z inside its bounds; return how many."""
+        some = has_free(self.problem, z)
+        rows = np.flatnonzero(some).astype(np.int32)
+        self._active[: len(rows)] = rows
+        return len(rows)
+
+    def _visit_new_rows(self, rows: NDArray[np.int32], rule: StoppingRule) -> int:
+        """Visit new rows before all others; return the scores that this computed.
+
+        The shrunk loops after it are over these and the other rows with a free z, until the new
+        rows have changed what they change.
+        """
+        free = self._active[: self._n_active].copy()
+        found = self.engine.full_loop(rows, self._active, -np.inf, int(self.rng.integers(2**63)))
+        self.dual += found.dual_gain
+        self._full = found
+        rule.cool(found, self.scale)
+        both = np.union1d(free, self._active[: found.n_active])
+        self._active[: len(both)], self._n_active = both, len(both)
+        return found.evaluations
 
     def _shrunk_loops(self, rule: StoppingRule) -> tuple[int, int]:
         gap, violation = rule.shrunk_goal()

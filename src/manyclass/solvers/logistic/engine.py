@@ -329,8 +329,13 @@ class LogisticEngine(PrimalEngine):
         self.left = np.zeros(problem.dataset.n_classes) if self.is_free else None
 
     def load(self, start: Start) -> None:
-        """Take over W, and v or the softmax of the scores at W."""
+        """Take over W, and v or the softmax of the scores at W.
+
+        Where v was given up before rows changed, Newton's method continues without one.
+        """
         self.hold(start)
+        if start.log_u is None and (start.new_rows is not None or start.is_same):
+            self.log_u = None
         if self.log_u is None:
             return
         if start.log_u is None:
