@@ -22,6 +22,7 @@ from manyclass.problem.formulations import Formulation
 from manyclass.problem.merged_columns import MergedColumns
 from manyclass.problem.problem import Problem
 from manyclass.problem.solution import Start
+from manyclass.training.balance import balance, class_sums
 from manyclass.training.log_duals import log_duals_of, weights_of_columns
 from manyclass.training.row_matching import (
     Match,
@@ -131,9 +132,21 @@ class WarmStart:
         if problem.factors is not None or self.factors is not None:
             _clip(z, problem, np.ones(len(kept), bool))
         is_same = match.keeps_all and self.prints is not None
+        if problem.dataset.bias and not match.keeps_all:
+            common = float(np.median(shares[kept]))
+            balance(z, problem, common * self._class_sums(match))
         if match.keeps_all and not moved.any():
             return Start(z, self.start.weights, is_same=is_same and bool((shares == 1).all()))
         return Start(z, new_rows=np.flatnonzero(moved | ~kept).astype(np.int32))
+
+    def _class_sums(self, match: Match) -> Numbers:
+        """Return s(z) of the earlier problem by the classes that there are now; 0 for new ones."""
+        assert self.labels is not None
+        is_relative = self.formulation.is_relative
+        sums, stays = np.zeros(match.n_classes), match.classes >= 0
+        before = class_sums(self.start.duals, self.labels, is_relative=is_relative)
+        sums[match.classes[stays]] = before[stays]
+        return sums
 
     def _logistic_start(self, problem: Problem, match: Match) -> Start | None:
         """Return W, and v of the rows that are still there; None where W is not finite."""

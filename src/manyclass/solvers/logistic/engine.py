@@ -331,12 +331,15 @@ class LogisticEngine(PrimalEngine):
     def load(self, start: Start) -> None:
         """Take over W, and v or the softmax of the scores at W.
 
-        Where v was given up before rows changed, Newton's method continues without one.
+        Where v was given up before rows changed, Newton's method continues without one. Where
+        nothing has changed, W is as it was, to be certified first.
         """
         self.hold(start)
         if start.log_u is None and (start.new_rows is not None or start.is_same):
             self.log_u = None
-        if self.log_u is None:
+        if start.is_same:
+            self.is_fresh = False
+        if self.log_u is None or start.is_same:
             return
         if start.log_u is None:
             self.trainer.log_softmax(self.W, self.log_u, self.class_major)
