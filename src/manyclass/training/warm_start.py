@@ -136,7 +136,9 @@ class WarmStart:
             common = float(np.median(shares[kept]))
             balance(z, problem, common * self._class_sums(match))
         if match.keeps_all and not moved.any():
-            return Start(z, self.start.weights, is_same=is_same and bool((shares == 1).all()))
+            W = self.start.weights
+            W = None if W is None else weights_of_columns(W, problem.dataset.n_features)
+            return Start(z, W, is_same=is_same and bool((shares == 1).all()))
         return Start(z, new_rows=np.flatnonzero(moved | ~kept).astype(np.int32))
 
     def _class_sums(self, match: Match) -> Numbers:
