@@ -28,32 +28,50 @@ MOST = 0.5  # by which share z may change at a time
 SOLVED, MOST_STEPS = 1e-3, 100  # of conjugate gradients
 
 
-def class_sums(z: CsrArray, labels: NDArray[np.int32], *, is_relative: bool) -> Numbers:
-    """Return s(z), shape (k,)."""
-    rows, k = rows_of(z), z.shape[1]
-    owners = labels[rows]
-    if is_relative:
+def class_sums(
+    z: CsrArray, own: NDArray[np.bool_], owners: NDArray[np.int32] | None = None
+) -> Numbers:
+    """Return s(z), shape (k,).
+
+    Parameters
+    ----------
+    z : CSR array of shape (n, k)
+    own : ndarray of shape (nnz,), bool
+        Whether the row of each number of z has the class of its column.
+    owners : ndarray of shape (nnz,), int32, default=None
+        The class of each number's row, where margins are relative.
+    """
+    k = z.shape[1]
+    if owners is not None:
         return np.asarray(np.bincount(owners, z.data, k) - np.bincount(z.indices, z.data, k))
-    signed = np.where(owners == z.indices, z.data, -z.data)
-    return np.asarray(np.bincount(z.indices, signed, k))
+    return np.asarray(np.bincount(z.indices, np.where(own, z.data, -z.data), k))
 
 
-def balance(z: CsrArray, problem: Problem, wanted: Numbers) -> None:
-    """Move s(z) of a problem towards the wanted one; z changes in place and stays feasible."""
-    is_relative = problem.formulation.is_relative
-    rows, labels = rows_of(z), problem.dataset.labels
-    owners = labels[rows]
+def class_sums_of(problem: Problem, labels: NDArray[np.int32], z: CsrArray) -> Numbers:
+    """Return s(z) of rows with one class each."""
+    owners = labels[rows_of(z)]
+    return class_sums(z, owners == z.indices, owners if problem.formulation.is_relative else None)
+
+
+def balance(z: CsrArray, problem: Problem, wanted: Numbers, own: NDArray[np.bool_]) -> None:
+    """Move s(z) of a problem towards the wanted one; z changes in place and stays feasible.
+
+    `own` is as for ``class_sums``.
+    """
+    rows, k = rows_of(z), z.shape[1]
+    owners = problem.dataset.labels[rows] if problem.formulation.is_relative else None
     for _ in range(TIMES):
-        missing = wanted - class_sums(z, labels, is_relative=is_relative)
+        missing = wanted - class_sums(z, own, owners)
         grows = can_grow(problem, z)
         free = np.where(grows, z.data, 0).astype(np.float64)
-        if is_relative:
-            p = _potentials(sp.csr_array((free, (owners, z.indices)), shape=(z.shape[1],) * 2), missing)
+        if owners is not None:
+            flows = sp.csr_array((free, (owners, z.indices)), shape=(k, k))
+            p = _potentials(flows, missing)
             by = p[owners] - p[z.indices]
         else:
-            sums = np.bincount(z.indices, free, z.shape[1])
-            p = np.divide(missing, sums, out=np.zeros(len(sums)), where=sums > 0)
-            by = np.where(owners == z.indices, p[z.indices], -p[z.indices])
+            sums = np.bincount(z.indices, free, k)
+            p = np.divide(missing, sums, out=np.zeros(k), where=sums > 0)
+            by = np.where(own, p[z.indices], -p[z.indices])
         z.data[grows] *= (1 + np.clip(by[grows], -MOST, MOST)).astype(z.dtype)
         _lower(z, problem, rows)
 

@@ -12,17 +12,20 @@ to its new bound. v = log u of logistic regression is feasible at any C.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from manyclass.problem.formulations import Formulation
+from manyclass.problem.free_duals import rows_of
 from manyclass.problem.merged_columns import MergedColumns
 from manyclass.problem.problem import Problem
 from manyclass.problem.solution import Start
-from manyclass.training.balance import balance, class_sums
+from manyclass.training.balance import balance, class_sums_of
 from manyclass.training.log_duals import log_duals_of, weights_of_columns
 from manyclass.training.row_matching import (
     Match,
@@ -35,6 +38,13 @@ from manyclass.utils.types import Array, CsrArray, Numbers
 
 # z of a row follows its own cost where that changes by the factor of most rows, up to this one.
 ALIKE = 1.25
+
+
+class Sums(NamedTuple):
+    """Class sums of an earlier z (balance.py), and which numbers of a z are of own classes."""
+
+    wanted: Numbers
+    own: Callable[[CsrArray], NDArray[np.bool_]]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -113,13 +123,18 @@ class WarmStart:
         serves = found.n_kept > 0 or (problem.loss == "log_loss" and same)
         return found if serves else None
 
-    def start_for(self, problem: Problem, match: Match) -> Start | None:
-        """Return the start of another problem; None where it would not be finite."""
+    def start_for(
+        self, problem: Problem, match: Match, sums: Sums | None = None
+    ) -> Start | None:
+        """Return the start of another problem; None where it would not be finite.
+
+        `sums` are those of this state where rows have several classes.
+        """
         if problem.loss == "log_loss":
             return self._logistic_start(problem, match)
-        return self._dual_start(problem, match)
+        return self._dual_start(problem, match, sums)
 
-    def _dual_start(self, problem: Problem, match: Match) -> Start | None:
+    def _dual_start(self, problem: Problem, match: Match, sums: Sums | None) -> Start | None:
         """Return z of the rows that are still there, feasible, and 0 for the others."""
         assert self.costs is not None
         kept = match.kept
@@ -133,22 +148,22 @@ class WarmStart:
             _clip(z, problem, np.ones(len(kept), bool))
         is_same = match.keeps_all and self.prints is not None
         if problem.dataset.bias and not match.keeps_all:
-            common = float(np.median(shares[kept]))
-            balance(z, problem, common * self._class_sums(match))
+            before = sums or self._sums(problem)
+            wanted, stays = np.zeros(match.n_classes), match.classes >= 0
+            wanted[match.classes[stays]] = before.wanted[stays] * float(np.median(shares[kept]))
+            balance(z, problem, wanted, before.own(z))
         if match.keeps_all and not moved.any():
             W = self.start.weights
             W = None if W is None else weights_of_columns(W, problem.dataset.n_features)
             return Start(z, W, is_same=is_same and bool((shares == 1).all()))
         return Start(z, new_rows=np.flatnonzero(moved | ~kept).astype(np.int32))
 
-    def _class_sums(self, match: Match) -> Numbers:
-        """Return s(z) of the earlier problem by the classes that there are now; 0 for new ones."""
+    def _sums(self, problem: Problem) -> Sums:
+        """Return the class sums of this state, and which numbers of another z are of own classes."""
         assert self.labels is not None
-        is_relative = self.formulation.is_relative
-        sums, stays = np.zeros(match.n_classes), match.classes >= 0
-        before = class_sums(self.start.duals, self.labels, is_relative=is_relative)
-        sums[match.classes[stays]] = before[stays]
-        return sums
+        labels = problem.dataset.labels
+        wanted = class_sums_of(problem, self.labels, self.start.duals)
+        return Sums(wanted, lambda z: labels[rows_of(z)] == z.indices)
 
     def _logistic_start(self, problem: Problem, match: Match) -> Start | None:
         """Return W, and v of the rows that are still there; None where W is not finite."""
@@ -201,7 +216,7 @@ def _clip(z: CsrArray, problem: Problem, some: NDArray[np.bool_]) -> None:
     """Lower z of some rows to their bounds, of a sum of losses."""
     if problem.formulation.takes_maximum:
         return
-    rows = np.repeat(np.arange(z.shape[0]), np.diff(z.indptr))
+    rows = rows_of(z)
     places = np.flatnonzero(some[rows])
     bounds = problem.upper(rows[places], z.indices[places]).astype(z.dtype)
     z.data[places] = np.minimum(z.data[places], bounds)
