@@ -75,7 +75,7 @@ class MultilabelSVC(LinearClassifier, BaseEstimator):
         Epochs at most, for each group of labels.
     warm_start : bool, default=False
         Whether the next fit starts where this one ended: with the dual variables of the rows and
-        labels that are there again. Thresholds are tuned anew.
+        labels that are there again. Thresholds are tuned again.
     weights : {"auto", "dense", "sparse"}, default="auto"
         How ``coef_`` is held. "auto" chooses sparse weights where dense ones would take more than a
         quarter of the memory. Labels are trained in groups of at most 32 either way.

@@ -190,9 +190,7 @@ def check_squared_norms(norms: NDArray[np.float64]) -> None:
         raise FloatingPointError("the square of a row of X overflows; scale the features")
 
 
-def slacks_at_zero(
-    problem: Problem, rows: NDArray[np.intp], classes: NDArray[np.int32]
-) -> Numbers:
+def slacks_at_zero(problem: Problem, rows: NDArray[np.intp], classes: NDArray[np.int32]) -> Numbers:
     """Return the slack at W = 0 of one class of each of some examples."""
     data, base = problem.dataset, problem.base
     gamma, gamma_own = problem.margins()

@@ -89,4 +89,5 @@ def _log_softmax(scores: Numbers) -> Numbers:
 def _shares(problem: Problem) -> Numbers:
     """Return the share of the costs that each class's rows have, shape (k,)."""
     data = problem.dataset
-    return np.bincount(data.labels, problem.costs, data.n_classes) / problem.costs.sum()
+    sums = np.bincount(data.labels, problem.costs, data.n_classes)
+    return np.asarray(sums / problem.costs.sum())

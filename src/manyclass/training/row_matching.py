@@ -113,10 +113,11 @@ def with_labels(prints: Prints, labels: NDArray[np.int32], n_classes: int) -> Pr
 
 
 def with_label_sets(prints: Prints, indicator: CsrArray) -> Prints:
-    """Return the fingerprints of rows with their sets of labels, the columns of a matrix of 0 and 1."""
+    """Return the fingerprints of rows with their sets of labels, columns of a matrix of 0 and 1."""
     marks = _marks(indicator.shape[1])[indicator.indices]
     sums = np.concatenate([np.zeros((1, 2), np.uint64), np.cumsum(marks, axis=0, dtype=np.uint64)])
-    return prints + (sums[indicator.indptr[1:]] - sums[indicator.indptr[:-1]])
+    of_rows = sums[indicator.indptr[1:]] - sums[indicator.indptr[:-1]]
+    return np.asarray(prints + of_rows)
 
 
 def matched_rows(before: Prints, after: Prints) -> NDArray[np.int32]:

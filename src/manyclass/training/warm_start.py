@@ -123,9 +123,7 @@ class WarmStart:
         serves = found.n_kept > 0 or (problem.loss == "log_loss" and same)
         return found if serves else None
 
-    def start_for(
-        self, problem: Problem, match: Match, sums: Sums | None = None
-    ) -> Start | None:
+    def start_for(self, problem: Problem, match: Match, sums: Sums | None = None) -> Start | None:
         """Return the start of another problem; None where it would not be finite.
 
         `sums` are those of this state where rows have several classes.
@@ -159,7 +157,7 @@ class WarmStart:
         return Start(z, new_rows=np.flatnonzero(moved | ~kept).astype(np.int32))
 
     def _sums(self, problem: Problem) -> Sums:
-        """Return the class sums of this state, and which numbers of another z are of own classes."""
+        """Return the class sums of this state, and which numbers of a z are of own classes."""
         assert self.labels is not None
         labels = problem.dataset.labels
         wanted = class_sums_of(problem, self.labels, self.start.duals)
