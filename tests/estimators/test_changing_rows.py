@@ -164,6 +164,13 @@ def test_few_changes_take_fewer_epochs(pair):
     assert fitted(model, rows).n_iter_ <= cold // 2
 
 
+@pytest.mark.parametrize("pair", [("crammer_singer", "hinge"), LOGISTIC], ids="-".join)
+def test_a_few_rows_that_are_the_same_are_no_start(pair):
+    model = fitted(made(pair, warm_start=True), FIRST)
+    rows = joined(drawn(60, seed=5), FIRST.some(slice(0, 2)))
+    np.testing.assert_array_equal(fitted(model, rows).coef_, fitted(made(pair), rows).coef_)
+
+
 def test_storage_and_type_of_rows_may_change():
     rows = FIRST._replace(X=np.round(8 * FIRST.X) / 8)
     model = fitted(made(PAIRS[0], warm_start=True), rows)

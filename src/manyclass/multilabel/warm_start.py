@@ -64,7 +64,7 @@ class LabelStart:
         assert state.prints is not None
         keys = with_label_sets(state.prints, before), with_label_sets(prints, after)
         match = Match(matched_rows(*keys), len(state.prints), numbers, k)
-        if not match.n_kept:
+        if not match.keeps_enough:
             return None
         z = state.start.duals
         own = _owns(self.indicator, z)

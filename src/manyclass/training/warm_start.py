@@ -120,8 +120,11 @@ class WarmStart:
             rows = matched_rows(before, with_labels(prints, data.labels, k))
             n_before = len(self.labels)
         found = Match(rows, n_before, numbers, k)
-        serves = found.n_kept > 0 or (problem.loss == "log_loss" and same)
-        return found if serves else None
+        # W alone serves where Newton's method continues from it, or the rows are not known.
+        W_serves = (
+            problem.loss == "log_loss" and same and (n_before == 0 or self.start.log_u is None)
+        )
+        return found if found.keeps_enough or W_serves else None
 
     def start_for(self, problem: Problem, match: Match, sums: Sums | None = None) -> Start | None:
         """Return the start of another problem; None where it would not be finite.
