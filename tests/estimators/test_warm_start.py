@@ -14,6 +14,7 @@ from manyclass.problem.formulations import FORMULATIONS
 from manyclass.problem.objective import dual, primal, weights_of
 from manyclass.problem.problem import Problem
 from manyclass.solvers.sequential_dual import SequentialDual
+from manyclass.training.row_matching import Match
 from tests.helpers.iris import IRIS, tight
 
 
@@ -37,7 +38,8 @@ def test_gap_at_another_cost_is_as_documented():
     before, after = (Problem(data, FORMULATIONS[model.formulation], c) for c in (C, t * C))
     z = model._warm_start.start.duals
     W = weights_of(before, z)
-    scaled = model._warm_start.start_for(after, model.classes_).duals
+    same = Match.unchanged(len(y), 3)
+    scaled = model._warm_start.start_for(after, same).duals
     gap = primal(before, W) - dual(before, z)
     wanted = 0.5 * (t - 1) ** 2 * np.sum(W * W) + t * gap
     assert primal(after, W) - dual(after, scaled) == pytest.approx(wanted, rel=1e-9)

@@ -118,6 +118,11 @@ def judge(problem: RandomProblem) -> Verdict:
             model.set_params(C=problem.params["C"])
             caught.clear()
         model.fit(problem.rows, problem.y, problem.sample_weight)
+    return verdict_of(problem, model, sorted({_kind(str(w.message)) for w in caught}))
+
+
+def verdict_of(problem: RandomProblem, model: Keeper, messages: list[str]) -> Verdict:
+    """Look at what a fitted model claims."""
     exact = exact_problem(problem, model)
     W, inside = returned_weights(model), Exact.from_array(_dense(model.inside))
     centred = exact.formulation.centred
@@ -125,7 +130,7 @@ def judge(problem: RandomProblem) -> Verdict:
         number=problem.number,
         text=str(problem),
         status=model.solution.status.name,
-        messages=sorted({_kind(str(warning.message)) for warning in caught}),
+        messages=messages,
         claim=model.certificate_,
         primal=exact.primal(W.centred() if centred else W),
         dual=exact.dual(duals_of(model)),

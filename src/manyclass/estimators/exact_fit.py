@@ -29,11 +29,19 @@ from manyclass.prediction.scoring import split_weights
 from manyclass.problem.dataset import Dataset
 from manyclass.problem.merged_columns import find_merged
 from manyclass.problem.problem import Problem
-from manyclass.problem.solution import Certificate, EpochRecord, Solution, Status, Weights
+from manyclass.problem.solution import (
+    Certificate,
+    EpochRecord,
+    Solution,
+    Start,
+    Status,
+    Weights,
+)
 from manyclass.solvers.weights.storage import Choice
 from manyclass.training.checkpoint_file import facts_of_problem
 from manyclass.training.checkpoints import Checkpoints
 from manyclass.training.epoch_loop import Hook, Interrupted, Options, Shown
+from manyclass.training.row_matching import Prints, row_prints
 from manyclass.training.train import Backend, train
 from manyclass.training.warm_start import WarmStart
 from manyclass.utils.fingerprints import Facts
@@ -173,6 +181,8 @@ class Training:
         Where training takes place; None: in this process.
     costs : tuple of float or None
         The least and the largest C_i of all rows; None: those of the problem.
+    prints : ndarray of shape (n, 2), uint64, or None
+        Fingerprints of the rows, where the next fit may start at this one.
     """
 
     def __init__(
@@ -195,6 +205,7 @@ class Training:
         self.guard: contextlib.AbstractContextManager[object] = contextlib.nullcontext()
         self.backend: Backend | None = None
         self.costs: tuple[float, float] | None = None
+        self.prints: Prints | None = None
 
     def run(self, X: RowsLike, y: ArrayLike, sample_weight: ArrayLike | None) -> Solution:
         """Train the model; after an error or Ctrl-C its fitted attributes are as before."""
@@ -204,6 +215,7 @@ class Training:
             if getattr(self.model, "_skl_callbacks", None):
                 max_epochs = None if given.options.in_parts(given.problem) else self.model.max_iter
                 task = FitTask(self.model, given.rows, given.targets, given.metadata, max_epochs)
+            self.prints = self.row_prints(given)
             solution = self.solve(given, task)
             self.adopt(given, solution)
         self.warn(given.problem, solution)
@@ -238,6 +250,16 @@ class Training:
             columns = None if options.in_parts(problem) else find_merged(problem)
         return replace(options, columns=columns), needs
 
+    def row_prints(self, given: FitInputs) -> Prints | None:
+        """Return the fingerprints of the rows, if another fit is to find them again.
+
+        Rows on a device and rows of several processes have none.
+        """
+        data = given.problem.dataset
+        if not self.model.warm_start or self.backend is not None or data.lies_on_device:
+            return None
+        return row_prints(data, given.options.n_jobs)
+
     def seed(self) -> int:
         """Draw the seed of the random orders."""
         return int(check_random_state(self.model.random_state).randint(2**31 - 1))
@@ -269,7 +291,7 @@ class Training:
         except Interrupted as interrupt:  # the next fit begins there, if it is to continue
             self.model.__dict__.pop("_warm_start", None)
             if self.model.warm_start:
-                known = given.problem, interrupt.start, given.classes
+                known = given.problem, interrupt.start, given.classes, self.prints
                 self.model._warm_start = WarmStart.from_problem(*known)
             raise
         except (MemoryError, RuntimeError) as error:
@@ -307,7 +329,7 @@ class Training:
                 print(f"continuing after epoch {n_before}, from {checkpoints.newest}", flush=True)
         known = self.first_state() if start is None else None
         if known is not None:
-            start = known.start_for(given.problem, given.classes)
+            start = self.start_of(known, given)
         if task is not None:
             hooks.append(EpochCallbacks(task, lambda W: model._attributes(W, given.classes)))
         n_before = 0 if start is None else len(start.history)
@@ -318,6 +340,15 @@ class Training:
             hooks=(*hooks, *self.hooks),
             backend=self.backend,
         )
+
+    def start_of(self, known: WarmStart, given: FitInputs) -> Start | None:
+        """Return where an earlier fit ended, for the rows and classes that there are now."""
+        match = known.match(given.problem, given.classes, self.prints)
+        if match is None:
+            return None
+        if self.verbose and self.prints is not None:
+            print(match, flush=True)
+        return known.start_for(given.problem, match)
 
     def adopt(self, given: FitInputs, solution: Solution) -> None:
         """Give the model its fitted attributes, all at once, as Ctrl-C may come."""
@@ -330,7 +361,8 @@ class Training:
         if "coef_" in state:
             state["_coefficients"] = state.pop("coef_")
         if model.warm_start or not self.is_final:
-            self.ended = WarmStart.from_problem(given.problem, solution.start, given.classes)
+            ended = given.problem, solution.start, given.classes, self.prints
+            self.ended = WarmStart.from_problem(*ended)
         if model.warm_start:
             state["_warm_start"] = self.ended
         elif self.ended is not None:

@@ -63,8 +63,9 @@ class MultinomialLogisticRegression(ProbabilitiesMixin, CallbackSupportMixin, Ex
     max_iter : int, default=1000
         Epochs at most: loops over all examples, or Newton steps.
     warm_start : bool, default=False
-        Whether the next fit with the same classes and features starts at the coefficients of this
-        one. Also makes a fit that Ctrl-C stopped resumable.
+        Whether the next fit starts where this one ended: with the dual variables of the rows that
+        are there again, in whatever order, or, with the same classes and features, at the
+        coefficients. Also makes a fit that Ctrl-C stopped resumable.
     n_jobs : int, default=None
         Threads (None = 1, -1 = all cores) of prediction and of training: they share the classes of
         dense rows, and in a Newton step and in certificates the rows and the features.

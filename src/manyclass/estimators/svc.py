@@ -93,9 +93,10 @@ class MulticlassSVC(CalibrationMixin, SparsifyMixin, CallbackSupportMixin):
         over those that still move, of at most the effort of five such loops (ten with few classes,
         more after ten epochs); or, where examples far outnumber features, a round of Newton steps.
     warm_start : bool, default=False
-        Whether the next fit on the same rows and classes starts where this one ended: from its dual
-        variables, scaled when C or the weights changed, and from its W where that is not theirs.
-        Also makes a fit that Ctrl-C stopped resumable.
+        Whether the next fit starts where this one ended: with the dual variables of the rows that
+        are there again, in whatever order, scaled when C changed. Rows are compared by content and
+        class; other rows, classes and columns at the end may come and go. Also makes a fit that
+        Ctrl-C stopped resumable.
     n_jobs : int, default=None
         Threads (None = 1, -1 = all cores) for the groups of classes of "one_vs_rest", for sparse
         weights, dense rows, Newton steps, the certificate and prediction. Otherwise visits are made

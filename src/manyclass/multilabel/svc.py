@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Self
 
 import numpy as np
@@ -30,9 +31,11 @@ from manyclass.multilabel.thresholds import thresholds_of
 from manyclass.multilabel.to_sklearn import as_one_vs_rest_classifier
 from manyclass.multilabel.training import Labelled, Trained, trained, wants_sparse
 from manyclass.multilabel.validation import checked_sets
+from manyclass.multilabel.warm_start import LabelStart
 from manyclass.prediction.sparse_coefficients import SparseCoefficients
-from manyclass.problem.solution import Certificate, Status
+from manyclass.problem.solution import Certificate, Start, Status
 from manyclass.training.epoch_loop import Options
+from manyclass.training.row_matching import Prints, row_prints
 from manyclass.utils.machine import effective_n_jobs
 from manyclass.utils.scikit_learn import fit_context, suggests_parameters
 from manyclass.utils.suggestions import OF_MULTILABEL
@@ -73,6 +76,10 @@ class MultilabelSVC(LinearClassifier, BaseEstimator):
         Loss of a margin.
     max_iter : int, default=1000
         Epochs at most, for each group of labels.
+    warm_start : bool, default=False
+        Whether the next fit starts where this one ended: with the dual variables of the rows and
+        labels that are there again. Thresholds are tuned again. X on a device is trained from the
+        start.
     weights : {"auto", "dense", "sparse"}, default="auto"
         How ``coef_`` is held. "auto" chooses sparse weights where dense ones would take more than a
         quarter of the memory. Labels are trained in groups of at most 32 either way.
@@ -133,6 +140,7 @@ class MultilabelSVC(LinearClassifier, BaseEstimator):
         fit_intercept: bool = True,
         intercept_scaling: float = 1.0,
         max_iter: int = 1000,
+        warm_start: bool = False,
         weights: WeightsName = "auto",
         prune: float = 0.0,
         device: str | Sequence[str] | None = None,
@@ -147,6 +155,7 @@ class MultilabelSVC(LinearClassifier, BaseEstimator):
         self.fit_intercept = fit_intercept
         self.intercept_scaling = intercept_scaling
         self.max_iter = max_iter
+        self.warm_start = warm_start
         self.weights = weights
         self.prune = prune
         self.device = device
@@ -158,6 +167,7 @@ class MultilabelSVC(LinearClassifier, BaseEstimator):
     n_iter_: int
     predicts_sparse_: bool
     learnt_from_sets_: bool
+    _warm_start: LabelStart
 
     @fit_context
     def fit(self, X: RowsLike, y: LabelSets, sample_weight: ArrayLike | None = None) -> Self:
@@ -195,12 +205,26 @@ class MultilabelSVC(LinearClassifier, BaseEstimator):
             )
             seed = int(check_random_state(self.random_state).randint(2**31 - 1))
             options = Options(
-                tol=float(self.tol), max_iter=self.max_iter, n_jobs=effective_n_jobs(self.n_jobs)
+                tol=float(self.tol),
+                max_iter=self.max_iter,
+                n_jobs=effective_n_jobs(self.n_jobs),
+                keeps_duals=False,
             )
-            sparse, prune = wants_sparse(labelled, self.weights), float(self.prune)
-            found = trained(labelled, options, seed, sparse=sparse, prune=prune)
+            prints, start = self._begin(labelled, classes, options.n_jobs)
+            found = trained(
+                labelled,
+                replace(options, keeps_duals=prints is not None),
+                seed,
+                sparse=wants_sparse(labelled, self.weights),
+                prune=float(self.prune),
+                start=start,
+            )
             thresholds = thresholds_of(labelled, self.threshold, options, seed, self.n_folds)
             self._adopt(labelled, found, classes, thresholds)
+            self.__dict__.pop("_warm_start", None)
+            if prints is not None:
+                known = labelled, found.duals, classes, prints
+                self._warm_start = LabelStart.from_training(*known)
             self.predicts_sparse_ = not is_dense(y)
             self.learnt_from_sets_ = holds_sets_of_labels(y)
         self._warn(labelled, found)
@@ -325,6 +349,16 @@ class MultilabelSVC(LinearClassifier, BaseEstimator):
     def _bias(self) -> float:
         """Value of the appended feature; 0 = no intercept."""
         return float(self.intercept_scaling) if self.fit_intercept else 0.0
+
+    def _begin(
+        self, labelled: Labelled, classes: Array, n_jobs: int
+    ) -> tuple[Prints | None, Start | None]:
+        """Return the fingerprints of the rows, and where training begins, of a warm start."""
+        if not self.warm_start or labelled.rows.lies_on_device:
+            return None, None
+        prints = row_prints(labelled.whole_rows(), n_jobs)
+        known = getattr(self, "_warm_start", None)
+        return prints, None if known is None else known.start_for(labelled, classes, prints)
 
     def _adopt(self, labelled: Labelled, found: Trained, classes: Array, thresholds: Array) -> None:
         """Set the fitted attributes, all at once."""

@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from threading import Event
 
 import numpy as np
+import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from manyclass.arrays.choice import check_on_device, labels_at_once, lack_of_memory
@@ -19,7 +20,7 @@ from manyclass.multilabel.label_weights import LabelWeights, compact
 from manyclass.problem.dataset import Dataset, is_mapped
 from manyclass.problem.formulations import FORMULATIONS
 from manyclass.problem.problem import Problem
-from manyclass.problem.solution import Certificate, Solution, Status, Weights
+from manyclass.problem.solution import Certificate, Solution, Start, Status, Weights
 from manyclass.solvers.weights.storage import classes_in_group, has_wide_rows
 from manyclass.training.epoch_loop import Options, StopWhen
 from manyclass.training.train import train
@@ -101,6 +102,15 @@ class Labelled:
         counts = np.bincount(self.indicator.indices, minlength=self.indicator.shape[1])
         return np.asarray((counts == 0) | (counts == self.indicator.shape[0]))
 
+    def whole_rows(self) -> Dataset:
+        """Return the rows with their columns as they were given."""
+        if self.features is None:
+            return self.rows
+        indices = self.features.astype(np.int32)[self.rows.indices]
+        if self.rows.is_dense:
+            indices = np.tile(indices, self.rows.n_examples)
+        return replace(self.rows, indices=indices, n_features=self.n_features)
+
     def in_single(self, tol: float) -> Labelled:
         """Return the same problem in float32, or this one where it would not be the same.
 
@@ -137,10 +147,17 @@ class Trained:
     certificate: Certificate
     n_epochs: int
     status: Status
+    duals: CsrArray
 
 
 def trained(
-    labelled: Labelled, options: Options, seed: int, *, sparse: bool, prune: float = 0.0
+    labelled: Labelled,
+    options: Options,
+    seed: int,
+    *,
+    sparse: bool,
+    prune: float = 0.0,
+    start: Start | None = None,
 ) -> Trained:
     """Train all labels to a proven gap.
 
@@ -158,11 +175,14 @@ def trained(
         Whether W is returned as a CSR array.
     prune : float, default=0.0
         Weights of a smaller size are left out.
+    start : Start, default=None
+        With z of all labels; 0 when None.
 
     Returns
     -------
     Trained
-        ``n_epochs`` are those of the group that needed most.
+        ``n_epochs`` are those of the group that needed most; z is empty unless
+        ``options.keeps_duals``.
 
     Raises
     ------
@@ -179,8 +199,11 @@ def trained(
     dense = None if sparse else np.zeros((labelled.n_features + 1, k), data.dtype)
     columns = labelled.columns(dense, prune)
     certificates, status, n_epochs = [], Status.CONVERGED, 0
-    for group, solution in solutions(single, groups, options, seed):
+    duals: list[CsrArray] = []
+    for group, solution in solutions(single, groups, options, seed, start):
         columns.add(group, solution.weights)
+        if options.keeps_duals:
+            duals.append(solution.duals)
         certificates.append(solution.certificate)
         n_epochs = max(n_epochs, len(solution.history))
         if solution.status is not Status.CONVERGED:
@@ -188,7 +211,19 @@ def trained(
     certificate = Certificate.sum_of(certificates)
     if options.rule().met(certificate):
         status = Status.CONVERGED
-    return Trained(columns.joined(), certificate, n_epochs, status)
+    z = _joined(duals, groups, labelled.indicator.shape)
+    return Trained(columns.joined(), certificate, n_epochs, status, z)
+
+
+def _joined(parts: list[CsrArray], groups: list[Labels], shape: tuple[int, int]) -> CsrArray:
+    """Return z of all labels from those of groups; 0 where there is none."""
+    if not parts:
+        return sp.csr_array(shape)
+    side_by_side = sp.csr_array(sp.hstack(parts, format="csr"))
+    labels = np.concatenate(groups).astype(np.int32)[side_by_side.indices]
+    z = sp.csr_array((side_by_side.data, labels, side_by_side.indptr), shape=shape)
+    z.sort_indices()
+    return z
 
 
 def wants_sparse(labelled: Labelled, weights: str) -> bool:
@@ -216,21 +251,29 @@ def wants_sparse(labelled: Labelled, weights: str) -> bool:
 
 
 def solutions(
-    labelled: Labelled, groups: list[Labels], options: Options, seed: int
+    labelled: Labelled,
+    groups: list[Labels],
+    options: Options,
+    seed: int,
+    start: Start | None = None,
 ) -> Iterator[tuple[Labels, Solution]]:
     """Train groups of labels, `n_jobs` of them at once; yield them in their order."""
     n_threads = max(1, min(options.n_jobs, len(groups)))
     if labelled.rows.lies_on_device:
         n_threads = 1
-    each = replace(options, n_jobs=options.n_jobs // n_threads, keeps_duals=False)
+    each = replace(options, n_jobs=options.n_jobs // n_threads)
     ended = Event()
+    by_label = None if start is None else start.duals.tocsc()
 
     def solve(group: Labels) -> Solution:
         own, problem = replace(each, seed=[seed, int(group[0])]), labelled.problem(group)
+        begin = None
+        if start is not None and by_label is not None:
+            begin = replace(start, duals=sp.csr_array(by_label[:, group]))
         if problem.dataset.lies_on_device:
             check_on_device(problem, stopping="gap", solver="auto", weights="dense")
         try:
-            return train(problem, own, hooks=[StopWhen(ended)])
+            return train(problem, own, start=begin, hooks=[StopWhen(ended)])
         except RuntimeError as error:
             lack = lack_of_memory(problem, error)
             if lack is not None:

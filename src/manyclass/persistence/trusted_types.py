@@ -22,6 +22,7 @@ OWN = [
     "manyclass.model_selection.estimators.MultinomialLogisticRegressionCV",
     "manyclass.model_selection.multilabel.MultilabelSVCCV",
     "manyclass.multilabel.svc.MultilabelSVC",
+    "manyclass.multilabel.warm_start.LabelStart",
     "manyclass.prediction.sparse_coefficients.SparseCoefficients",
     "manyclass.problem.formulations.Formulation",
     "manyclass.problem.solution.Certificate",

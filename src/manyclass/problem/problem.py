@@ -190,6 +190,22 @@ def check_squared_norms(norms: NDArray[np.float64]) -> None:
         raise FloatingPointError("the square of a row of X overflows; scale the features")
 
 
+def slacks_at_zero(problem: Problem, rows: NDArray[np.intp], classes: NDArray[np.int32]) -> Numbers:
+    """Return the slack at W = 0 of one class of each of some examples."""
+    data, base = problem.dataset, problem.base
+    gamma, gamma_own = problem.margins()
+    own = classes == data.labels[rows]
+    if data.sets is not None:
+        own = (data.sets[rows] >> classes.astype(np.uint64) & np.uint64(1)).astype(bool)
+    xi = np.where(own, gamma_own, gamma)
+    if base is None:
+        return xi
+    added = base.at(rows, classes)
+    if problem.formulation.is_relative:
+        return np.asarray(xi + added - base.at(rows, data.labels[rows]))
+    return np.asarray(xi + np.where(own, -added, added))
+
+
 NUMBERS_AT_A_TIME = 1 << 20  # of base scores
 
 

@@ -216,6 +216,11 @@ class Start:
         How many of them each class has had; none when None.
     log_u : ndarray of shape (n, n_classes), default=None
         Of logistic regression: the logarithms of u; the softmax at `weights` when None.
+    new_rows : ndarray of shape (m,), int32, default=None
+        Rows, ascending, that were not there when z was optimal, or had another cost; none where
+        rows went. When None, the rows are the same, or nothing is known of them.
+    is_same : bool, default=False
+        Whether training has ended there before, with the same rows, classes and costs.
     """
 
     duals: CsrArray
@@ -223,6 +228,8 @@ class Start:
     history: tuple[EpochRecord, ...] = ()
     epochs: NDArray[np.int64] | None = None
     log_u: Array | None = None
+    new_rows: NDArray[np.int32] | None = None
+    is_same: bool = False
 
     @classmethod
     def at_zero(cls, n_examples: int, n_classes: int, dtype: DType) -> Start:
@@ -341,4 +348,6 @@ def start_of(start: Start | None, classes: slice | NDArray[np.int64]) -> Start |
         return None
     W = None if start.weights is None else start.weights[:, classes]
     epochs = start.epochs_of_classes()[classes]
-    return Start(sp.csr_array(start.duals[:, classes]), W, epochs=epochs)
+    return replace(
+        start, duals=sp.csr_array(start.duals[:, classes]), weights=W, history=(), epochs=epochs
+    )

@@ -23,7 +23,13 @@ from numpy.typing import NDArray
 
 from manyclass import _core
 from manyclass.problem.dataset import Dataset
-from manyclass.problem.problem import Problem, check_squared_norms, core_problem, zero_objective
+from manyclass.problem.problem import (
+    Problem,
+    check_squared_norms,
+    core_problem,
+    slacks_at_zero,
+    zero_objective,
+)
 from manyclass.problem.solution import Certificate, Weights, exact_sum, rounding_share
 from manyclass.problem.tree_scores import TreeScores
 from manyclass.solvers.weights.storage import (
@@ -261,6 +267,22 @@ class Engine(_core.Engine):
         at = as_returned(self.problem, W.matrix)
         found = self.gap_sums(at.common, at.norm(self._k), W)
         return certificate_of(self.problem, at, found, distance, self.zero_objective)
+
+    def dual_objective(self, z: CsrArray) -> float:
+        """Compute D at z and the engine's W, which is W(z), less the losses of empty rows.
+
+        As an estimate: certificates sum up the gap.
+        """
+        problem, costs = self.problem, self.problem.costs
+        rows, values = np.repeat(np.arange(z.shape[0]), np.diff(z.indptr)), z.data
+        values = values.astype(np.float64)
+        linear = slacks_at_zero(problem, rows, z.indices) @ values
+        if problem.slack_loss.has_ridge:
+            costs = problem.costs_of(rows, z.indices)
+            linear -= problem.slack_loss.ridge(values, costs).sum()
+        if self.W is None:
+            return float(linear) - 0.5 * self.squared_norm()
+        return float(linear) - half_square(as_returned(problem, self.matrix), self._k)
 
     @cached_property
     def zero_objective(self) -> float:

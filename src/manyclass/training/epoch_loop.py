@@ -194,7 +194,8 @@ def solve(
     max_iter : int
         Epochs at most, those of `start` counted.
     start : Start, default=None
-        Where to begin; at z = 0 when None. Its history is continued.
+        Where to begin; at z = 0 when None. Its history is continued. None is trained where nothing
+        has changed since and the rule is met.
     on_epoch : callable, default=None
         Called after each epoch; training stops when it returns True.
     leaves_early : bool, default=False
@@ -216,7 +217,11 @@ def solve(
     run = _Run(problem, solver, start)
     then: Start | None = None
     try:
-        status, certificate = _epochs(run, rule, max_iter, on_epoch, leaves_early)
+        at_start = run.certify() if start is not None and start.is_same else None
+        if at_start is not None and rule.met(at_start):
+            status, certificate = Status.CONVERGED, at_start
+        else:
+            status, certificate = _epochs(run, rule, max_iter, on_epoch, leaves_early)
         then = run.start()
         if not np.isfinite(certificate.primal_objective):
             raise FloatingPointError(

@@ -1,23 +1,50 @@
 """Warm start: the state that an estimator keeps for its next fit.
 
+z belongs to rows: z of rows that are still there is feasible in the next problem, wherever they
+stand, 0 is feasible for new ones, and W(z) has nothing of the rows that are gone. Rows are known by
+their fingerprints (row_matching.py), classes by their names.
+
 z is scaled with C: from the optimum, the gap at t C between t z and W is 1/2 (t - 1)^2 ||W||^2,
 little for steps of 1.2 and much for steps of 3. Other starts that were tried gain little or nothing
-more (docs/development/trials.md). v = log u of logistic regression is feasible at any C.
+more (docs/development/trials.md). Where the costs of rows change one by one, z stays as it is, up
+to its new bound. v = log u of logistic regression is feasible at any C.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from manyclass.problem.formulations import Formulation
+from manyclass.problem.free_duals import rows_of
 from manyclass.problem.merged_columns import MergedColumns
 from manyclass.problem.problem import Problem
 from manyclass.problem.solution import Start
-from manyclass.utils.types import Array, Numbers
+from manyclass.training.balance import balance, class_sums_of
+from manyclass.training.log_duals import log_duals_of, weights_of_columns
+from manyclass.training.row_matching import (
+    Match,
+    Prints,
+    class_numbers,
+    matched_rows,
+    with_labels,
+)
+from manyclass.utils.types import Array, CsrArray, Numbers
+
+# z of a row follows its own cost where that changes by the factor of most rows, up to this one.
+ALIKE = 1.25
+
+
+class Sums(NamedTuple):
+    """Class sums of an earlier z (balance.py), and which numbers of a z are of own classes."""
+
+    wanted: Numbers
+    own: Callable[[CsrArray], NDArray[np.bool_]]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -36,6 +63,8 @@ class WarmStart:
     costs : ndarray of shape (n,), float64, or None
     factors : ndarray of shape (k, k), float64, or None
         As of ``Problem``.
+    prints : ndarray of shape (n, 2), uint64, default=None
+        Fingerprints of the rows. Without them, rows are the same where their labels are.
     columns : MergedColumns, default=None
         Columns of the same X that were trained as one.
     """
@@ -48,10 +77,13 @@ class WarmStart:
     labels: NDArray[np.int32] | None = None
     costs: NDArray[np.float64] | None = None
     factors: Numbers | None = None
+    prints: Prints | None = None
     columns: MergedColumns | None = None
 
     @classmethod
-    def from_problem(cls, problem: Problem, start: Start, classes: Array) -> WarmStart:
+    def from_problem(
+        cls, problem: Problem, start: Start, classes: Array, prints: Prints | None = None
+    ) -> WarmStart:
         """Return the state in which the training of a problem ended."""
         data = problem.dataset
         return cls(
@@ -63,46 +95,130 @@ class WarmStart:
             data.labels,
             problem.costs,
             problem.factors,
+            prints,
         )
 
-    def start_for(self, problem: Problem, classes: Array) -> Start | None:
-        """Return the start of another problem; None where none of this one serves.
+    def match(self, problem: Problem, classes: Array, prints: Prints | None) -> Match | None:
+        """Return which rows of a problem were there before; None where no start serves.
 
-        Formulation, loss, classes and the number of features must be the same. z and v need the
-        same examples; W of logistic regression serves without them.
+        Formulation and loss must be the same. Without fingerprints, so must the classes and the
+        number of features, and rows have the same order.
         """
-        data = problem.dataset
-        if (
-            problem.formulation != self.formulation
-            or problem.loss != self.loss
-            or self.n_features != data.n_features
-            or not np.array_equal(self.classes, classes)
-        ):
+        if problem.formulation != self.formulation or problem.loss != self.loss:
             return None
-        same_rows = self.labels is not None and np.array_equal(self.labels, data.labels)
-        if problem.loss == "log_loss":
-            return self._logistic_start(problem, same_rows=same_rows)
-        return self._scaled(problem) if same_rows else None
+        data, numbers = problem.dataset, class_numbers(self.classes, classes)
+        n, k = data.n_examples, data.n_classes
+        same = np.array_equal(self.classes, classes) and self.n_features == data.n_features
+        if self.labels is None or self.prints is None or prints is None:
+            if not same:
+                return None
+            if self.labels is not None and np.array_equal(self.labels, data.labels):
+                return Match.unchanged(n, k)
+            rows, n_before = np.full(n, -1, np.int32), 0
+        else:
+            before = with_labels(self.prints, np.append(numbers, -1)[self.labels], k)
+            rows = matched_rows(before, with_labels(prints, data.labels, k))
+            n_before = len(self.labels)
+        found = Match(rows, n_before, numbers, k)
+        # W alone serves where Newton's method continues from it, or the rows are not known.
+        W_serves = (
+            problem.loss == "log_loss" and same and (n_before == 0 or self.start.log_u is None)
+        )
+        return found if found.keeps_enough or W_serves else None
 
-    def _scaled(self, problem: Problem) -> Start | None:
-        """Return z scaled to the costs of a problem, feasible; None where z is not finite."""
+    def start_for(self, problem: Problem, match: Match, sums: Sums | None = None) -> Start | None:
+        """Return the start of another problem; None where it would not be finite.
+
+        `sums` are those of this state where rows have several classes.
+        """
+        if problem.loss == "log_loss":
+            return self._logistic_start(problem, match)
+        return self._dual_start(problem, match, sums)
+
+    def _dual_start(self, problem: Problem, match: Match, sums: Sums | None) -> Start | None:
+        """Return z of the rows that are still there, feasible, and 0 for the others."""
         assert self.costs is not None
+        kept = match.kept
+        shares = np.ones(len(kept))
         with np.errstate(over="ignore"):
-            scaled = sp.csr_array(sp.diags_array(problem.costs / self.costs) @ self.start.duals)
-        if not np.isfinite(scaled.data).all():
+            shares[kept] = problem.costs[kept] / self.costs[match.rows[kept]]
+            z, moved = _scaled(match.duals(self.start.duals), shares, kept, problem)
+        if not np.isfinite(z.data).all():
             return None
         if problem.factors is not None or self.factors is not None:
-            rows = np.repeat(np.arange(scaled.shape[0]), np.diff(scaled.indptr))
-            bounds = problem.upper(rows, scaled.indices).astype(scaled.dtype)
-            scaled.data = np.minimum(scaled.data, bounds)
-            scaled.eliminate_zeros()
-        return Start(scaled, self.start.weights)
+            _clip(z, problem, np.ones(len(kept), bool))
+        is_same = match.keeps_all and self.prints is not None
+        if problem.dataset.bias and not match.keeps_all:
+            before = sums or self._sums(problem)
+            wanted, stays = np.zeros(match.n_classes), match.classes >= 0
+            wanted[match.classes[stays]] = before.wanted[stays] * float(np.median(shares[kept]))
+            balance(z, problem, wanted, before.own(z))
+        if match.keeps_all and not moved.any():
+            W = self.start.weights
+            W = None if W is None else weights_of_columns(W, problem.dataset.n_features)
+            return Start(z, W, is_same=is_same and bool((shares == 1).all()))
+        return Start(z, new_rows=np.flatnonzero(moved | ~kept).astype(np.int32))
 
-    def _logistic_start(self, problem: Problem, *, same_rows: bool) -> Start | None:
-        """Return W, and v where the examples are the same; None where W is not finite."""
+    def _sums(self, problem: Problem) -> Sums:
+        """Return the class sums of this state, and which numbers of a z are of own classes."""
+        assert self.labels is not None
+        labels = problem.dataset.labels
+        wanted = class_sums_of(problem, self.labels, self.start.duals)
+        return Sums(wanted, lambda z: labels[rows_of(z)] == z.indices)
+
+    def _logistic_start(self, problem: Problem, match: Match) -> Start | None:
+        """Return W, and v of the rows that are still there; None where W is not finite."""
         data, W = problem.dataset, self.start.weights
         if W is None or not np.isfinite(W).all():
             return None
         zero = Start.at_zero(data.n_examples, data.n_classes, data.dtype)
-        log_u = self.start.log_u if same_rows else None
-        return replace(zero, weights=np.asarray(W, data.dtype), log_u=log_u)
+        W = weights_of_columns(W.astype(data.dtype), data.n_features)
+        if not match.n_kept:
+            return replace(zero, weights=W)
+        W, v = log_duals_of(problem, W, self.start.log_u, match)
+        is_same = match.keeps_all and self.prints is not None
+        if is_same and self.costs is not None:
+            is_same = np.array_equal(self.costs[match.rows], problem.costs)
+        new = None if match.keeps_all else np.flatnonzero(~match.kept).astype(np.int32)
+        return replace(zero, weights=W, log_u=v, new_rows=new, is_same=is_same)
+
+
+def _scaled(
+    z: CsrArray, shares: NDArray[np.float64], kept: NDArray[np.bool_], problem: Problem
+) -> tuple[CsrArray, NDArray[np.bool_]]:
+    """Return z at new costs, feasible, and the rows that do not follow their cost.
+
+    Parameters
+    ----------
+    z : CSR array of shape (n, k)
+    shares : ndarray of shape (n,)
+        The new cost of each row over the old one.
+    kept : ndarray of shape (n,), bool
+        The rows that have an old one.
+    problem : Problem
+        The new one.
+    """
+    common = float(np.median(shares[kept]))
+    moved = kept & ~((shares <= ALIKE * common) & (shares * ALIKE >= common))
+    factors = np.where(moved, common, shares)
+    if moved.any() and problem.slack_loss.has_ridge:
+        factors = np.minimum(factors, shares)
+    elif moved.any() and problem.formulation.takes_maximum:
+        sums = z.sum(axis=1, dtype=np.float64)
+        most = np.divide(problem.costs, sums, out=np.full(len(sums), np.inf), where=sums > 0)
+        factors = np.where(moved, np.minimum(factors, most), factors)
+    scaled = sp.csr_array(sp.diags_array(factors) @ z)
+    if moved.any() and not problem.slack_loss.has_ridge:
+        _clip(scaled, problem, moved)
+    return scaled, moved
+
+
+def _clip(z: CsrArray, problem: Problem, some: NDArray[np.bool_]) -> None:
+    """Lower z of some rows to their bounds, of a sum of losses."""
+    if problem.formulation.takes_maximum:
+        return
+    rows = rows_of(z)
+    places = np.flatnonzero(some[rows])
+    bounds = problem.upper(rows[places], z.indices[places]).astype(z.dtype)
+    z.data[places] = np.minimum(z.data[places], bounds)
+    z.eliminate_zeros()

@@ -194,8 +194,8 @@ EXACT: Mapping[str, Parameter] = {
         BOOLEAN,
         "bool",
         """
-        Whether the next fit on the same rows and classes starts where this one ended. Also makes a
-        fit that Ctrl-C stopped resumable.
+        Whether the next fit starts where this one ended: with the dual variables of the rows that
+        are there again, in whatever order. Also makes a fit that Ctrl-C stopped resumable.
         """,
     ),
     "weights": Parameter(

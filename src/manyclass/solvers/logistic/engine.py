@@ -273,9 +273,17 @@ class LogisticEngine(PrimalEngine):
         self.left = np.zeros(problem.dataset.n_classes) if self.is_free else None
 
     def load(self, start: Start) -> None:
-        """Take over W, and v or the softmax of the scores at W."""
+        """Take over W, and v or the softmax of the scores at W.
+
+        Where v was given up before rows changed, Newton's method continues without one. Where
+        nothing has changed, W is as it was, to be certified first.
+        """
         self.hold(start)
-        if self.log_u is None:
+        if start.log_u is None and (start.new_rows is not None or start.is_same):
+            self.log_u = None
+        if start.is_same:
+            self.is_fresh = False
+        if self.log_u is None or start.is_same:
             return
         if start.log_u is None:
             self.trainer.log_softmax(self.W, self.log_u, self.class_major)

@@ -1,0 +1,143 @@
+"""Rows of one data set that are in another one: by the fingerprints of their content.
+
+Fingerprints (``cpp/data/row_prints.hpp``) have 128 bits and do not depend on the order of the rows,
+on weights, on columns of zeros at the end, nor on how X is stored. Labels are compared by name.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from manyclass import _core
+from manyclass.problem.dataset import Dataset
+from manyclass.utils.types import Array, CsrArray
+
+# With a smaller share of rows that were there before, training begins as if there were none
+# (measured: halves of data sets that share some equal rows took more epochs than cold starts).
+LEAST_KEPT = 0.05
+Prints = NDArray[np.uint64]  # shape (n, 2)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Match:
+    """Where the rows and classes of a problem stood in an earlier one.
+
+    Attributes
+    ----------
+    rows : ndarray of shape (n,), int32
+        The earlier number of each row; -1 where it is new.
+    n_before : int
+        Number of earlier rows.
+    classes : ndarray of shape (k_before,), int32
+        The number of each earlier class now; -1 where it is gone.
+    n_classes : int
+        k
+    """
+
+    rows: NDArray[np.int32]
+    n_before: int
+    classes: NDArray[np.int32]
+    n_classes: int
+
+    @classmethod
+    def unchanged(cls, n_rows: int, n_classes: int) -> Match:
+        """Return the match of the same rows and classes."""
+        same = np.arange(n_rows, dtype=np.int32), np.arange(n_classes, dtype=np.int32)
+        return cls(same[0], n_rows, same[1], n_classes)
+
+    @property
+    def kept(self) -> NDArray[np.bool_]:
+        """Which rows were there before, shape (n,)."""
+        return self.rows >= 0
+
+    @property
+    def n_kept(self) -> int:
+        """Number of rows that were there before."""
+        return int(np.count_nonzero(self.kept))
+
+    @property
+    def n_gone(self) -> int:
+        """Number of earlier rows that are not there now."""
+        return self.n_before - self.n_kept
+
+    @property
+    def keeps_enough(self) -> bool:
+        """Whether so many of the rows were there before that their z saves time."""
+        return self.n_kept > 0 and self.n_kept >= LEAST_KEPT * len(self.rows)
+
+    @property
+    def has_same_classes(self) -> bool:
+        """Whether there are the same classes as before."""
+        return self.n_classes == len(self.classes) and bool((self.classes >= 0).all())
+
+    @property
+    def keeps_all(self) -> bool:
+        """Whether rows and classes are the same, in whatever order the rows are."""
+        return self.has_same_classes and self.n_kept == len(self.rows) == self.n_before
+
+    def __str__(self) -> str:
+        """One line for people."""
+        n_new = len(self.rows) - self.n_kept
+        return f"warm start: {self.n_kept} rows kept, {n_new} new, {self.n_gone} gone"
+
+    def duals(self, z: CsrArray) -> CsrArray:
+        """Return z of these rows and classes, 0 for new ones."""
+        kept = self.kept
+        if self.keeps_all and np.array_equal(self.rows, np.arange(self.n_before)):
+            return z
+        found = sp.csr_array(z[self.rows[kept]])
+        counts = np.zeros(len(kept), np.int64)
+        counts[kept] = np.diff(found.indptr)
+        indptr = np.concatenate([[0], np.cumsum(counts)])
+        labels, values = self.classes[found.indices], found.data
+        if (labels < 0).any():
+            ends = np.concatenate([[0], np.cumsum(labels >= 0)])
+            indptr, values, labels = ends[indptr], values[labels >= 0], labels[labels >= 0]
+        shape = len(kept), self.n_classes
+        return sp.csr_array((values, labels, indptr), shape=shape)
+
+
+def row_prints(data: Dataset, n_jobs: int) -> Prints:
+    """Return the fingerprint of every row's content."""
+    X = data.indptr, data.indices, data.values
+    return np.asarray(_core.row_prints(*X, data.n_features, n_jobs)).reshape(-1, 2)
+
+
+def class_numbers(before: Array, after: Array) -> NDArray[np.int32]:
+    """Return the number of each class in another array of classes; -1 where it is not there."""
+    if np.array_equal(before, after):
+        return np.arange(len(after), dtype=np.int32)
+    numbers = {name: number for number, name in enumerate(after.tolist())}
+    return np.array([numbers.get(name, -1) for name in before.tolist()], np.int32)
+
+
+def with_labels(prints: Prints, labels: NDArray[np.int32], n_classes: int) -> Prints:
+    """Return the fingerprints of rows with their labels; -1 is a label of its own."""
+    return prints + _marks(n_classes)[labels]
+
+
+def with_label_sets(prints: Prints, indicator: CsrArray) -> Prints:
+    """Return the fingerprints of rows with their sets of labels, columns of a matrix of 0 and 1."""
+    marks = _marks(indicator.shape[1])[indicator.indices]
+    sums = np.concatenate([np.zeros((1, 2), np.uint64), np.cumsum(marks, axis=0, dtype=np.uint64)])
+    of_rows = sums[indicator.indptr[1:]] - sums[indicator.indptr[:-1]]
+    return np.asarray(prints + of_rows)
+
+
+def matched_rows(before: Prints, after: Prints) -> NDArray[np.int32]:
+    """Return the row before with the fingerprint of each row after, each once; -1 if there is none.
+
+    Equal rows are matched in their order.
+    """
+    if np.array_equal(before, after):
+        return np.arange(len(after), dtype=np.int32)
+    return np.asarray(_core.match_prints(before.ravel(), after.ravel()))
+
+
+def _marks(n_classes: int) -> Prints:
+    """Return random numbers for each class and for none, shape (k + 1, 2)."""
+    return np.random.default_rng(0).integers(2**64, size=(n_classes + 1, 2), dtype=np.uint64)
