@@ -250,6 +250,19 @@ def wants_sparse(labelled: Labelled, weights: str) -> bool:
     return weights == "sparse" or (weights == "auto" and needed > LARGE_SHARE * memory)
 
 
+def _solution(problem: Problem, options: Options, start: Start | None, ended: Event) -> Solution:
+    """Train a group of labels until it ends, or all are to end."""
+    if problem.dataset.lies_on_device:
+        check_on_device(problem, stopping="gap", solver="auto", weights="dense")
+    try:
+        return train(problem, options, start=start, hooks=[StopWhen(ended)])
+    except RuntimeError as error:
+        lack = lack_of_memory(problem, error)
+        if lack is not None:
+            raise lack from error
+        raise
+
+
 def solutions(
     labelled: Labelled,
     groups: list[Labels],
@@ -270,15 +283,7 @@ def solutions(
         begin = None
         if start is not None and by_label is not None:
             begin = replace(start, duals=sp.csr_array(by_label[:, group]))
-        if problem.dataset.lies_on_device:
-            check_on_device(problem, stopping="gap", solver="auto", weights="dense")
-        try:
-            return train(problem, own, start=begin, hooks=[StopWhen(ended)])
-        except RuntimeError as error:
-            lack = lack_of_memory(problem, error)
-            if lack is not None:
-                raise lack from error
-            raise
+        return _solution(problem, own, begin, ended)
 
     if n_threads == 1:
         for group in groups:
