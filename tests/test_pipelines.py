@@ -93,8 +93,14 @@ def test_other_classifiers_are_refused():
         lambda: predict_labels(model, X),
         lambda: calibrate(model, X, Y),
     ):
-        with pytest.raises(TypeError, match="Pipeline ends with LogisticRegression"):
+        with pytest.raises(TypeError, match="LogisticRegression, at the end of Pipeline"):
             call()
+
+
+def test_searches_without_a_best_model_are_refused():
+    model = GridSearchCV(MulticlassSVC(), GRID, cv=2, refit=False).fit(X, Y)
+    with pytest.raises(TypeError, match="refit=True"):
+        predict_top_k(model, X, 1)
 
 
 def test_models_without_fit_are_refused():

@@ -154,9 +154,9 @@ def _at_the_end(model: BaseEstimator, X: RowsLike, method: str) -> tuple[BaseEst
             inner = inner.steps[-1][1]
         elif hasattr(inner, "best_estimator_"):
             inner = inner.best_estimator_
+        elif hasattr(inner, "estimator") and hasattr(inner, "refit"):
+            raise TypeError(f"{method} needs a search with refit=True, which keeps its best model")
         else:
-            raise TypeError(
-                f"{method} takes a classifier with this method, or a Pipeline or search that ends "
-                f"with one; {type(model).__name__} ends with {type(inner).__name__}"
-            )
+            where = "" if inner is model else f", at the end of {type(model).__name__}"
+            raise TypeError(f"{type(inner).__name__}{where} has no method {method}")
     return inner, X

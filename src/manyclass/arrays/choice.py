@@ -94,8 +94,8 @@ def check_on_device(problem: Problem, *, stopping: str, solver: str, weights: st
         refused = "several devices train the squared hinge and logistic regression"
     if refused:
         raise ValueError(
-            f"X lies on the device {device}, and there {refused}; copy X to the CPU to train "
-            "otherwise"
+            f"X lies on the device {device}, and there {refused}; to train otherwise, leave out "
+            "device=, and copy X to the CPU"
         )
     return plan_text(problem)
 

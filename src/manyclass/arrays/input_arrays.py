@@ -87,9 +87,12 @@ def _place_of(device: str) -> Place:
     except ImportError:
         raise ImportError(f"device={device!r} needs PyTorch: pip install torch") from None
     try:
-        return Place(torch.empty(0, device=device))
+        empty = torch.empty(0, device=device)
     except (RuntimeError, AssertionError) as error:
         raise ValueError(f"device={device!r} is not there: {error}") from error
+    if empty.is_meta:
+        raise ValueError(f"device={device!r} holds no numbers")
+    return Place(empty)
 
 
 def checked_rows(X: DeviceArray, *, finite: bool = True) -> DeviceArray:

@@ -82,7 +82,7 @@ def to_numpy(X: DeviceArray) -> Array:
     if isinstance(X, np.ndarray):
         return X
     if is_torch(X):
-        X = X.detach()
+        X = X.detach().resolve_conj().resolve_neg()
         if str(X.dtype) == "torch.bfloat16":  # NumPy has no such type
             X = X.float()
         return np.asarray(X.cpu().numpy())

@@ -278,7 +278,7 @@ def without_frame(costs: object) -> object:
 
 def _as_numbers(costs: ArrayLike) -> Numbers:
     try:
-        table = np.asarray(on_host(costs))
+        table = np.asarray(on_host(costs, "costs"))
         if table.dtype.kind == "c":
             raise ValueError("it holds complex numbers")
         if table.dtype.kind in "OUS" and any(isinstance(cell, str | bytes) for cell in table.flat):

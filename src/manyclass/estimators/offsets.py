@@ -80,7 +80,7 @@ def offsets_of(offsets: Offsets, classes: Array) -> Numbers:
             if unknown:
                 raise ValueError(f"{unknown[0]!r} is no class")
             offsets = [offsets.get(label, 0.0) for label in labels]
-        numbers = np.asarray(on_host(offsets), np.float64)
+        numbers = np.asarray(on_host(offsets, "class_offset"), np.float64)
     except (TypeError, ValueError) as error:
         raise ValueError(f"class_offset must hold a number for each class: {error}") from error
     if numbers.shape != (k,):
@@ -185,7 +185,7 @@ def _numbers_of(base_scores: ArrayLike) -> Numbers:
     try:
         if sp.issparse(base_scores):
             raise TypeError("a sparse matrix; use toarray()")
-        found = np.asarray(on_host(base_scores))
+        found = np.asarray(on_host(base_scores, "base_scores"))
         if found.dtype.kind == "c":
             raise TypeError("it holds complex numbers")
         return np.asarray(found, np.float64)

@@ -22,6 +22,7 @@ from sklearn.utils import _safe_indexing
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import _check_sample_weight, check_consistent_length, column_or_1d
 
+from manyclass.arrays.input_arrays import on_host
 from manyclass.arrays.prediction import like
 from manyclass.estimators.linear import LinearClassifier
 from manyclass.utils.machine import weighted_sum
@@ -151,11 +152,10 @@ class CalibrationMixin(ProbabilitiesMixin):
         """
         now = self._as_of_now()
         now.__dict__.pop("temperature_", None)
-        rows, targets = now._check_rows(X), column_or_1d(y)
+        rows, targets = now._check_rows(X), column_or_1d(on_host(y))
         check_consistent_length(rows, targets)
-        weights = _check_sample_weight(
-            sample_weight, rows, dtype=np.float64, ensure_non_negative=True
-        )
+        given = on_host(sample_weight, "sample_weight")
+        weights = _check_sample_weight(given, rows, dtype=np.float64, ensure_non_negative=True)
         if not weights.any():
             raise ValueError("sample_weight must contain at least one non-zero number")
         weights = np.ldexp(weights, -math.frexp(weights.max())[1])  # of any size

@@ -134,3 +134,22 @@ def test_a_label_that_was_not_announced_names_the_remedy():
 def test_offsets_of_the_classes_name_the_new_one():
     model = StochasticClassifier(class_offset={"a": 0.0, "b": 1.0, "z": -1.0}, random_state=0)
     refused(ValueError, "class", lambda: model.partial_fit(np.eye(2), ["a", "b"], "grow"))
+
+
+def test_warm_starts_do_not_take_booleans_for_numbers():
+    X, y = np.eye(4), np.arange(4)
+    model = StochasticClassifier(max_iter=1, tol=None, warm_start=True, random_state=0)
+    assert model.fit(X, y > 1).fit(X, y).n_steps_ == 4
+
+
+def test_classes_without_class_weight_are_not_added():
+    X, y = np.eye(4), np.array([0, 1, 9, 9])
+    model = StochasticClassifier(class_weight={9: 0.0}, random_state=0)
+    model.partial_fit(X, y, classes="grow").partial_fit(X, y[::-1], classes="grow")
+    assert model.classes_.tolist() == [0, 1]
+
+
+def test_whole_numbers_stay_integers():
+    model = StochasticClassifier(random_state=0).partial_fit(np.eye(2), [0, 1], [0, 1])
+    model.partial_fit(np.eye(2), [2.0, 3.0], classes="grow")
+    assert model.classes_.dtype == np.int64

@@ -316,7 +316,8 @@ class StochasticClassifier(
             begin at 0, the number of steps and the other weights stay. Such a call copies all
             weights, so announce the classes that you know.
         sample_weight : array-like of shape (n_samples,), default=None
-            Not negative. Rows of weight 0 count as no rows: if all have it, nothing changes.
+            Not negative. Rows of weight 0 count as no rows: if all have it, nothing changes. In a
+            first call with classes, W is then 0.
 
         Returns
         -------

@@ -26,6 +26,7 @@ from manyclass.estimators.stochastic.run import (
     InputSettings,
     Learnt,
     StochasticRun,
+    are_more,
     epoch_line,
     fitted_attributes,
     grown,
@@ -35,6 +36,7 @@ from manyclass.estimators.stochastic.run import (
 from manyclass.estimators.stochastic.samples import stream_data
 from manyclass.estimators.validation import (
     INPUT_ATTRIBUTES,
+    complete,
     exact_labels,
     rows_with_weight,
     validated,
@@ -180,7 +182,8 @@ class StochasticModel(LinearClassifier):
             if classes != "grow":
                 raise ValueError(f'classes must be an array, None or "grow", not {classes!r}')
             none = sample_weight is not None and not np.any(sample_weight)
-            rows = slice(0) if none else rows_with_weight(y, sample_weight, None)
+            weights = complete(self.class_weight, np.unique(y))
+            rows = slice(0) if none else rows_with_weight(y, sample_weight, weights)
             return grown(before, y[rows])
         if classes is not None:
             known = two_at_least(unique_labels(exact_labels(classes, "classes")))
@@ -203,7 +206,7 @@ class StochasticModel(LinearClassifier):
         """Begin at W = 0 or, to ``go_on`` with the same classes or more, where training ended."""
         check_weights(self.loss, self.weights)
         before: Array | None = getattr(self, "classes_", None) if go_on else None
-        if before is not None and len(before) < len(classes) and np.isin(before, classes).all():
+        if before is not None and are_more(classes, before):
             fewer = replace(shape, n_classes=len(before))
             old = self._started(fewer, before, input_settings, go_on=True)
             sums = self._new_sums(shape, input_settings)

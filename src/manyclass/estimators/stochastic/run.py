@@ -143,7 +143,17 @@ def grown(before: Array | None, y: Array) -> Array:
             f"y holds {y[0].item()!r}, and the classes so far are like {known[0]!r}; the labels of "
             "a model are all text, all numbers or all booleans"
         ) from None
-    return before if before is not None and len(classes) == len(known) else two_at_least(classes)
+    if before is not None and len(classes) == len(known):
+        return before
+    if before is not None and before.dtype.kind == "i" and (classes % 1 == 0).all():
+        classes = classes.astype(before.dtype)  # 2.0 is 2
+    return two_at_least(classes)
+
+
+def are_more(classes: Array, before: Array) -> bool:
+    """Whether classes are those before, and others; booleans are no numbers."""
+    alike = (classes.dtype.kind == "b") == (before.dtype.kind == "b")
+    return alike and len(before) < len(classes) and bool(np.isin(before, classes).all())
 
 
 def fitted_attributes(running: StochasticRun) -> Settings:

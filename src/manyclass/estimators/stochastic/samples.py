@@ -45,7 +45,7 @@ def stream_data(
         check_consistent_length(X, sample_weight)
         X, y, weights = X[:0], y[:0], np.zeros(0)
     else:
-        X, y, weights = weighted(X, y, sample_weight, complete(class_weight, classes))
+        X, y, weights = weighted(X, y, sample_weight, complete(class_weight, np.unique(y)))
     unknown = np.setdiff1d(y, classes)
     if len(unknown):
         raise ValueError(
