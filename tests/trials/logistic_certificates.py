@@ -56,7 +56,7 @@ class LogisticProblem:
         W, b = model.coef_.astype(np.longdouble), np.asarray(model.intercept_, np.longdouble)
         squares = np.sum(W * W)
         if model.fit_intercept and model.regularize_intercept:
-            squares += np.sum((b / self.X.dtype.type(model.intercept_scaling)) ** 2)
+            squares += np.sum((b / np.longdouble(model.intercept_scaling)) ** 2)
         losses = logistic_losses(self.X.astype(np.longdouble) @ W.T + b, self.y)
         weights = np.ones(len(self.y)) if self.weights is None else self.weights
         return squares / 2 + np.sum(np.longdouble(model.C) * weights * losses)
