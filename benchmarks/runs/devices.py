@@ -3,8 +3,10 @@
     python -m benchmarks.runs.devices [--parts small imagenet real path stream] [--threads 16]
 
 Parts: 60,000 x 384 made-up rows of 300 classes; ImageNet's shape, 1,281,167 x 768 of 1,000; real
-sentence embeddings (a folder of data given by --data); a path over 13 values of C. Each line: the
-least seconds of `fit` of two, epochs and the proven relative gap. Rows are made on the device.
+sentence embeddings (a folder of data given by --data); a path over 13 values of C on ImageNet's
+shape; ImageNet's shape in host memory, streamed to a device that has half as much memory free. Each
+line: the least seconds of `fit` of two, epochs and the proven relative gap. Rows are made on the
+device.
 """
 
 from __future__ import annotations
@@ -16,9 +18,13 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import sklearn
 import torch
+from sklearn.linear_model import LogisticRegression
 
 from manyclass import MulticlassSVC, MultinomialLogisticRegression
+from manyclass.arrays import namespace
+from manyclass.arrays.places.blocks import PinnedCopier
 
 MODELS: dict[str, tuple[type, dict[str, Any]]] = {
     "logistic": (MultinomialLogisticRegression, {}),
@@ -96,6 +102,23 @@ def lbfgs(X: torch.Tensor, y: np.ndarray, k: int, C: float, tol: float) -> None:
     print(f"{what}  {steps:4d} steps (not proven)", flush=True)
 
 
+def scikit_learn(X: torch.Tensor, y: np.ndarray, C: float) -> None:
+    """Train scikit-learn's LogisticRegression where X lies, as far as it goes by itself."""
+    labels = torch.as_tensor(y, device=X.device)
+    model = LogisticRegression(C=C, fit_intercept=False, tol=1e-4, max_iter=1000)
+    try:
+        with sklearn.config_context(array_api_dispatch=True):
+            torch.cuda.synchronize()
+            began = time.perf_counter()
+            model.fit(X, labels)
+            torch.cuda.synchronize()
+            seconds = time.perf_counter() - began
+    except Exception as error:  # a release without it
+        print(f"  scikit-learn {sklearn.__version__}: {type(error).__name__}: {error}", flush=True)
+        return
+    print(f"  cuda:0  scikit-learn     C {C:<5g}            {seconds:7.3f} s", flush=True)
+
+
 def small(arguments: argparse.Namespace) -> None:
     """60,000 x 384, 300 classes."""
     print("60,000 x 384, 300 classes", flush=True)
@@ -107,6 +130,7 @@ def small(arguments: argparse.Namespace) -> None:
         if arguments.threads:
             fit(kind, host, y, 1.0, 1e-3, repeats=1, n_jobs=arguments.threads)
     lbfgs(X, y, 300, 1.0, 1e-3)
+    scikit_learn(X, y, 1.0)
 
 
 def imagenet(arguments: argparse.Namespace) -> None:
@@ -114,11 +138,67 @@ def imagenet(arguments: argparse.Namespace) -> None:
     print("1,281,167 x 768, 1,000 classes", flush=True)
     X, y = made_up(1_281_167, 768, 1000)
     for kind in arguments.models:
-        for C in (0.1, 1.0, 10.0):
+        for C in arguments.C:
             fit(kind, X, y, C, 1e-3, repeats=1)
     if "logistic" in arguments.models:
         fit("logistic", X, y, 1.0, 1e-5, repeats=1)
         lbfgs(X, y, 1000, 1.0, 1e-3)
+
+
+def path(_: argparse.Namespace) -> None:
+    """Train 13 values of C from 1e-3 to 1e3, each from the one before."""
+    print("13 values of C, 1,281,167 x 768, 1,000 classes, to 1e-3", flush=True)
+    X, y = made_up(1_281_167, 768, 1000)
+    model = MultinomialLogisticRegression(fit_intercept=False, warm_start=True, random_state=0)
+    total, gaps = 0.0, []
+    for C in np.logspace(-3, 3, 13):
+        began = time.perf_counter()
+        model.set_params(C=float(C)).fit(X, y)
+        seconds = time.perf_counter() - began
+        total += seconds
+        gaps.append(model.certificate_.relative_gap)
+        print(f"  C {C:<8.3g} {seconds:7.3f} s  gap {gaps[-1]:.1e}", flush=True)
+    print(f"  in all {total:.2f} s, the largest gap {max(gaps):.1e}", flush=True)
+
+
+def bus() -> float:
+    """Return the bytes a second of copies from page-locked memory."""
+    buffer = torch.empty(1 << 28, dtype=torch.float32, pin_memory=True)
+    seconds = math.inf
+    for _ in range(3):
+        torch.cuda.synchronize()
+        began = time.perf_counter()
+        buffer.to("cuda", non_blocking=True)
+        torch.cuda.synchronize()
+        seconds = min(seconds, time.perf_counter() - began)
+    return buffer.numel() * 4 / seconds
+
+
+def stream(arguments: argparse.Namespace) -> None:
+    """Train rows in host memory, of which the device has half the memory free."""
+    X, y = made_up(1_281_167, 768, 1000)
+    host = X.cpu().numpy()
+    del X
+    torch.cuda.empty_cache()
+    speed, copied, send = bus(), [0], PinnedCopier.send
+
+    def counted(self: PinnedCopier, part: slice) -> Any:
+        copied[0] += host[part].nbytes
+        return send(self, part)
+
+    print(f"streamed, the bus copies {speed / 1e9:.1f} GB/s", flush=True)
+    PinnedCopier.send, namespace.FREE_MEMORY = counted, host.nbytes // 2  # type: ignore
+    for kind in arguments.models:
+        copied[0] = 0
+        began = time.perf_counter()
+        fit(kind, host, y, 1.0, 1e-3, repeats=1, device="cuda", max_iter=20)
+        seconds = time.perf_counter() - began
+        rate = copied[0] / seconds
+        print(
+            f"    {copied[0] / 1e9:.1f} GB, {rate / 1e9:.1f} GB/s, {rate / speed:.2f} of the bus",
+            flush=True,
+        )
+    PinnedCopier.send, namespace.FREE_MEMORY = send, None  # type: ignore
 
 
 def real(arguments: argparse.Namespace) -> None:
@@ -132,7 +212,7 @@ def real(arguments: argparse.Namespace) -> None:
             fit(kind, X, y, C, 1e-3)
 
 
-PARTS = {"small": small, "imagenet": imagenet, "real": real}
+PARTS = {"small": small, "imagenet": imagenet, "real": real, "path": path, "stream": stream}
 
 
 def main() -> None:
@@ -142,6 +222,7 @@ def main() -> None:
     )
     parser.add_argument("--parts", nargs="+", choices=PARTS, default=list(PARTS))
     parser.add_argument("--models", nargs="+", choices=MODELS, default=list(MODELS))
+    parser.add_argument("--C", nargs="+", type=float, default=[0.1, 1.0, 10.0])
     parser.add_argument("--threads", type=int, default=0)
     parser.add_argument("--data", type=Path, default=Path("../shared/data"))
     arguments = parser.parse_args()

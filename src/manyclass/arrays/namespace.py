@@ -1,8 +1,8 @@
 """Arrays of any namespace of the array API standard, and what the standard lacks.
 
 array-api-compat gives PyTorch and CuPy the functions of the standard. Where the standard has no
-function (assignment by index, the largest numbers of rows, products in TF32), those of PyTorch,
-CuPy and NumPy are called, and slower code of the standard for other arrays.
+function (assignment by index, the largest numbers of rows), those of PyTorch, CuPy and NumPy are
+called, and slower code of the standard for other arrays.
 """
 
 from __future__ import annotations
@@ -107,39 +107,36 @@ def spans(n: int, step: int) -> Iterator[slice]:
         yield slice(begin, min(begin + step, n))
 
 
-class Precision:
-    """The switch of TF32, which is one for the process; threads that want the same hold it."""
+class FullPrecision:
+    """float32 products in float32, whatever PyTorch was asked for; one switch for the process."""
 
-    VALUES: ClassVar = {"fp32_precision": ("ieee", "tf32"), "allow_tf32": (False, True)}
+    FULL: ClassVar = {"fp32_precision": "ieee", "allow_tf32": False}
 
     def __init__(self) -> None:
-        self._changed = threading.Condition()
-        self._holders, self._is_fast = 0, False
+        self._changing = threading.Lock()
+        self._holders = 0
         self._before: object = None
 
     @contextlib.contextmanager
-    def held(self, is_fast: bool) -> Iterator[None]:
-        """Wait for threads that want the other precision; keep this one meanwhile."""
+    def held(self) -> Iterator[None]:
+        """Leave TF32 meanwhile; the last of several threads takes it up again."""
         matmul = sys.modules["torch"].backends.cuda.matmul
         name = "fp32_precision" if hasattr(matmul, "fp32_precision") else "allow_tf32"
-        with self._changed:
-            while self._holders and self._is_fast != is_fast:
-                self._changed.wait()
+        with self._changing:
             if not self._holders:
-                self._is_fast, self._before = is_fast, getattr(matmul, name)
-                setattr(matmul, name, self.VALUES[name][is_fast])
+                self._before = getattr(matmul, name)
+                setattr(matmul, name, self.FULL[name])
             self._holders += 1
         try:
             yield
         finally:
-            with self._changed:
+            with self._changing:
                 self._holders -= 1
                 if not self._holders:
                     setattr(matmul, name, self._before)
-                    self._changed.notify_all()
 
 
-TF32 = Precision()
+FULL_PRECISION = FullPrecision()
 
 
 class Place:
@@ -272,12 +269,12 @@ class Place:
         return T
 
     @contextlib.contextmanager
-    def fast_products(self, wanted: bool) -> Iterator[None]:
-        """Compute products of float32 in TF32 meanwhile, where the device has it, or not."""
+    def exact_products(self) -> Iterator[None]:
+        """Compute products of float32 in float32 meanwhile, not in TF32."""
         if not self.is_gpu:
             yield
             return
-        with TF32.held(wanted):
+        with FULL_PRECISION.held():
             yield
 
     def free_memory(self) -> int | None:

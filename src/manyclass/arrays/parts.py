@@ -10,7 +10,7 @@ import numpy as np
 
 from manyclass.arrays.dataset import DeviceDataset
 from manyclass.arrays.places.host_rows import HostRows
-from manyclass.arrays.smooth_sums import SmoothRows
+from manyclass.arrays.smooth.sums import SmoothRows
 from manyclass.problem.base_scores import BaseScores
 from manyclass.problem.problem import Problem
 from manyclass.rows.parts import Arguments, Question, answer

@@ -76,7 +76,7 @@ def _scores(X: DeviceArray, coef: Array, intercept: Array) -> Iterator[DeviceArr
     b = place.asarray(np.ascontiguousarray(intercept, wide))
     step = max(LEAST_ROWS, NUMBERS_AT_A_TIME // max(coef.shape))
     for part in spans(X.shape[0], step):
-        with place.current(), place.fast_products(False):
+        with place.current(), place.exact_products():
             S = xp.astype(X[part, :], dtype, copy=False) @ W + b[None, :]
         if not bool(xp.all(xp.isfinite(S))):
             _refuse(X[part, :], xp)

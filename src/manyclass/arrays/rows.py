@@ -17,19 +17,24 @@ from manyclass.arrays.dataset import DeviceDataset
 from manyclass.arrays.namespace import Place, spans, to_numpy
 from manyclass.arrays.places.blocks import (
     Blocks,
-    NumbersOnHost,
     NumbersThere,
     RowNumbers,
     RowsElsewhere,
     RowsThere,
     StreamedRows,
     moved_whole,
+    numbers_on_host,
 )
 from manyclass.arrays.places.host_rows import HostRows
 from manyclass.arrays.places.memory import Plan, plan_of
+from manyclass.arrays.products import Factor, HalfFactor, multiplies_halves
 from manyclass.problem.base_scores import BaseScores
 from manyclass.problem.problem import Problem
 from manyclass.utils.types import DeviceArray
+
+# Multiply-adds of a product from which on float16 numbers are faster: splitting them takes some ten
+# kernels, and such a product in float32 about 80 microseconds.
+LEAST_WORK = 1 << 31
 
 
 class ArrayRows:
@@ -115,7 +120,7 @@ class ArrayRows:
         """Make a number for each row and class, in the type of W."""
         shape, dtype = (self.n, self.k), self.problem.dataset.dtype
         if self.plan.numbers_on_host:
-            return NumbersOnHost(self.place, shape, dtype)
+            return numbers_on_host(self.place, shape, dtype)
         return NumbersThere(self.place, shape, self.dtype)
 
     @property
@@ -137,19 +142,44 @@ class ArrayRows:
         """Rows of a block."""
         return self.plan.rows_of_block
 
+    def _given(self, rows: slice | DeviceArray) -> DeviceArray:
+        return self._block(rows) if isinstance(rows, slice) else self.blocks_of_x.take(rows)
+
     def features(self, rows: slice | DeviceArray, dtype: object) -> DeviceArray:
         """Return some rows of X as numbers of a type."""
-        X = self._block(rows) if isinstance(rows, slice) else self.blocks_of_x.take(rows)
-        return self.xp.astype(X, dtype, copy=False)
+        return self.xp.astype(self._given(rows), dtype, copy=False)
 
-    def products(self, x: DeviceArray, W: DeviceArray) -> DeviceArray:
+    def factor(self, rows: slice | DeviceArray, *, is_fast: bool = False) -> Factor:
+        """Return some rows of X as a factor of products in the type of W, or in less precision."""
+        return self.factor_of(self._given(rows), is_fast=is_fast)
+
+    def factor_of(self, X: DeviceArray, *, is_fast: bool) -> Factor:
+        """Return an array with some rows as such a factor."""
+        work = X.shape[0] * X.shape[1] * self.k
+        if work > LEAST_WORK and multiplies_halves(self.place) and self.dtype == self.xp.float32:
+            return HalfFactor(X, is_fast=is_fast)
+        return Factor(self.xp.astype(X, self.dtype, copy=False))
+
+    def gram_of(
+        self, rows: slice | DeviceArray, weights: DeviceArray, *, is_fast: bool
+    ) -> DeviceArray:
+        """Return sum_i w_i x_i x_i^T of some rows, the appended feature included."""
+        x = self.features(rows, self.dtype)
+        x = self.xp.concat([x, self.xp.full_like(x[:, :1], self.bias)], axis=1)
+        return self.factor_of(x, is_fast=is_fast).back(x, weights)
+
+    def wide_factor(self, rows: slice | DeviceArray) -> Factor:
+        """Return some rows of X as a factor of products in float64."""
+        return Factor(self.features(rows, self.xp.float64))
+
+    def products(self, x: Factor, W: DeviceArray) -> DeviceArray:
         """Return W^T x_i of some rows, without base scores."""
-        S = x @ W[:-1, :]
+        S = x.times(W[:-1, :])
         if self.bias:
             S += self.bias * W[-1:, :]
         return S
 
-    def scores(self, x: DeviceArray, rows: slice | DeviceArray, W: DeviceArray) -> DeviceArray:
+    def scores(self, x: Factor, rows: slice | DeviceArray, W: DeviceArray) -> DeviceArray:
         """Return the scores of some rows, base scores added."""
         S = self.products(x, W)
         if self._table is not None:
@@ -179,15 +209,20 @@ class ArrayRows:
             return numbers[rows, ...]
         return self.xp.take(numbers, rows, axis=0)
 
-    def add_back(self, total: DeviceArray, x: DeviceArray, R: DeviceArray) -> None:
-        """Add sum_i x_i r_i^T to an array like W, in its type."""
-        total[:-1, :] += self.xp.astype(x.T @ R, total.dtype, copy=False)
-        if self.bias:
-            total[-1, :] += self.bias * self.xp.sum(R, axis=0, dtype=total.dtype)
+    def add_back(
+        self, total: DeviceArray, x: Factor, R: DeviceArray, weights: DeviceArray | None = None
+    ) -> None:
+        """Add sum_i w_i x_i r_i^T to an array like W, in its type; w_i = 1 without weights."""
+        xp = self.xp
+        total[:-1, :] += xp.astype(x.back(R, weights), total.dtype, copy=False)
+        if self.bias and weights is None:
+            total[-1, :] += self.bias * xp.sum(R, axis=0, dtype=total.dtype)
+        elif self.bias:
+            total[-1, :] += self.bias * xp.astype(weights @ R, total.dtype, copy=False)
 
-    def back(self, x: DeviceArray, R: DeviceArray) -> DeviceArray:
+    def back(self, x: Factor, R: DeviceArray) -> DeviceArray:
         """Return sum_i x_i r_i^T, of the shape of W."""
-        product = x.T @ R
+        product = x.back(R)
         if not self.bias:
             return self.xp.concat([product, 0 * R[:1, :]], axis=0)
         of_bias = self.bias * self.xp.sum(R, axis=0, keepdims=True)

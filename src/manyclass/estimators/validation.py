@@ -29,7 +29,7 @@ from manyclass.arrays.input_arrays import on_host, placed, rows_of, rows_on_devi
 from manyclass.arrays.namespace import is_on_device
 from manyclass.problem.dataset import Dataset
 from manyclass.utils.input_rows import check_sparse, is_sparse, rows_as_given
-from manyclass.utils.labels import LabelError, labels_of
+from manyclass.utils.labels import LabelError, classes_and_numbers, labels_of
 from manyclass.utils.scikit_learn import explain_rows, named_rows
 from manyclass.utils.suggestions import first_of, meant
 from manyclass.utils.types import (
@@ -138,11 +138,7 @@ def validated(
             reset=reset,
             ensure_min_samples=least_rows,
         )
-        with warnings.catch_warnings():
-            # Many classes are the purpose of this package.
-            warnings.filterwarnings("ignore", "The number of unique classes", UserWarning)
-            if len(targets):
-                check_classification_targets(targets)
+        check_targets(targets)
     except (TypeError, ValueError) as error:
         if _holds_label_sets(y):
             raise ValueError(
@@ -161,11 +157,19 @@ def _validated_on_device(
     """Check X, which stays where it is, and y."""
     rows = rows_on_device(estimator, X, reset=reset)
     alike = np.zeros((rows.shape[0], 1))  # whose rows stand for those of X
-    with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", "The number of unique classes", UserWarning)
-        _, targets = check_X_y(alike, labels_of(on_host(y)), dtype=None)
-        check_classification_targets(targets)
+    _, targets = check_X_y(alike, labels_of(on_host(y)), dtype=None)
+    check_targets(targets)
     return rows, targets
+
+
+def check_targets(targets: Array) -> None:
+    """Refuse numbers that are no classes, such as 0.5; integers and text always are."""
+    if not len(targets) or (targets.ndim == 1 and targets.dtype.kind in "iubU"):
+        return
+    with warnings.catch_warnings():
+        # Many classes are the purpose of this package.
+        warnings.filterwarnings("ignore", "The number of unique classes", UserWarning)
+        check_classification_targets(targets)
 
 
 def exact_labels(y: object, name: str = "y") -> object:
@@ -226,7 +230,7 @@ def training_data(
     if classes is not None and isinstance(class_weight, dict):
         class_weight = complete(class_weight, classes)
     kept, y, weights = weighted(np.arange(len(y)), y, sample_weight, class_weight)
-    found, labels = np.unique(y, return_inverse=True)
+    found, labels = classes_and_numbers(y)
     if not len(found) or len(found if classes is None else classes) < 2:
         there_is = f"one class, {found.tolist()[0]!r}" if len(found) else "no row"
         raise ValueError(
@@ -328,7 +332,7 @@ def class_weights(
     """Weight of each row's class, shape (n,), given the rows' own weights."""
     if class_weight is None:
         return np.ones(len(y))
-    classes, labels = np.unique(y, return_inverse=True)
+    classes, labels = classes_and_numbers(y)
     if class_weight == "balanced":
         totals = np.bincount(labels, weights=weights)
         present = totals > 0

@@ -31,7 +31,7 @@ from manyclass.utils.input_rows import (
     only_column,
     without_index,
 )
-from manyclass.utils.types import Array, Label
+from manyclass.utils.types import Array, IntArray, Label
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -178,6 +178,32 @@ def classes_of_sets(rows: Sequence[Collection[Label]]) -> Array:
     if distinct and not isinstance(labels, np.ndarray):
         raise ValueError(f"labels of sets must be numbers or text, not {distinct[0]!r}")
     return np.unique(np.asarray(labels)) if distinct else np.zeros(0, np.int64)
+
+
+def classes_and_numbers(y: Array) -> tuple[Array, IntArray]:
+    """Return the distinct labels of an array, ascending, and the number of each row's label.
+
+    As ``numpy.unique``, without sorting where labels are small integers.
+    """
+    if y.dtype.kind in "iu" and len(y):
+        first, last = int(y.min()), int(y.max())
+        if last - first < 4 * len(y):
+            return _small_integers(y, first, last)
+    classes, numbers = np.unique(y, return_inverse=True)
+    return classes, numbers
+
+
+def _small_integers(y: Array, first: int, last: int) -> tuple[Array, IntArray]:
+    unsigned = np.dtype(f"u{y.dtype.itemsize}")  # whose differences do not overflow
+    lowest = np.asarray(first, y.dtype).astype(unsigned)
+    shifted = (y.astype(unsigned) - lowest).astype(np.intp)
+    there = np.zeros(last - first + 1, np.bool_)
+    there[shifted] = True
+    found = np.flatnonzero(there)
+    numbers = np.zeros(len(there), np.intp)
+    numbers[found] = np.arange(len(found))
+    classes = (found.astype(unsigned) + lowest).astype(y.dtype)
+    return classes, numbers[shifted]
 
 
 def labels_of_text(words: Sequence[str]) -> Array:

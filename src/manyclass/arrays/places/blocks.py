@@ -6,6 +6,7 @@ NVIDIA GPU it goes through two page-locked buffers, on a stream of its own.
 
 from __future__ import annotations
 
+import contextlib
 import sys
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Protocol
@@ -245,3 +246,34 @@ class NumbersOnHost(RowNumbers):
     def put(self, part: slice, block: DeviceArray) -> None:
         """Take over those of some rows."""
         self.array[part] = to_numpy(block)
+
+
+class PinnedNumbers(RowNumbers):
+    """Numbers in page-locked host memory; parameters as of ``NumbersOnHost``.
+
+    They are copied in the order of the computations on the device, without a wait.
+    """
+
+    is_there = False
+
+    def __init__(self, place: Place, shape: tuple[int, int], dtype: np.dtype[np.floating]) -> None:
+        torch, self._device = sys.modules["torch"], place.device
+        self._numbers = torch.zeros(shape, dtype=getattr(torch, dtype.name), pin_memory=True)
+
+    def of(self, part: slice) -> DeviceArray:
+        """Return those of some rows: a copy."""
+        return self._numbers[part].to(self._device, non_blocking=True)
+
+    def put(self, part: slice, block: DeviceArray) -> None:
+        """Take over those of some rows."""
+        self._numbers[part].copy_(block, non_blocking=True)
+
+
+def numbers_on_host(
+    place: Place, shape: tuple[int, int], dtype: np.dtype[np.floating]
+) -> RowNumbers:
+    """Return numbers in host memory; page-locked where the device needs that for its speed."""
+    if place.is_gpu:
+        with contextlib.suppress(RuntimeError):  # the system locks no more pages
+            return PinnedNumbers(place, shape, dtype)
+    return NumbersOnHost(place, shape, dtype)

@@ -38,8 +38,8 @@ FIRST_RHO = 0.3  # times the root of C over the mean of q_i
 LESS = 0.1  # of rho, for rows whose z are all at a bound
 FIRST_BALANCE, BALANCE_EVERY = 8, 10  # rounds
 MOST_CHANGE = 5.0  # of rho at once
-# Products are in TF32 down to this relative gap, or until rounds between two balances leave more
-# than this part of it: W is a difference of sums, and at some gap TF32 stalls.
+# Products are fast (products.py) down to this relative gap, or until rounds between two balances
+# leave more than this part of it: W is a difference of sums, and at some gap fast products stall.
 FAST_UNTIL, STALLED = 0.008, 0.7
 AT_BOUND = 1e-5  # share of the bound within which z is at it
 
@@ -73,7 +73,7 @@ class OneVsRestAdmm(HingeSolver):
         self.v = rows.numbers()
         self.dual = -math.inf
         self._kernel = relaxation_of(rows)
-        self._gap_before = math.inf  # at the last balance
+        self._gap_before, self._has_stalled = math.inf, False  # at the last balance
         if start is not None and start.duals.nnz:
             self._load(start)
         self._factorize()
@@ -94,23 +94,28 @@ class OneVsRestAdmm(HingeSolver):
     def epoch(self, _rule: StoppingRule) -> EpochRecord:
         """Make one round."""
         number = self._n_epochs + 1
-        if self._is_fast and self.gap <= FAST_UNTIL * self.scale:
+        if self._is_fast and self._needs_exact_products():
             self._use_exact_products()
         is_due = number >= FIRST_BALANCE and (number - FIRST_BALANCE) % BALANCE_EVERY == 0
-        with self.place.current(), self.place.fast_products(self._is_fast):
+        with self.place.current(), self.place.exact_products():
             self._round(is_due)
-        if is_due and self._is_fast:
-            if self.gap > STALLED * self._gap_before:
-                self._use_exact_products()
+        if is_due:
+            self._has_stalled = self.gap > STALLED * self._gap_before
             self._gap_before = self.gap
         n_duals = self.rows.n * self.rows.k
         return self.record(
             self._best_primal, active_share=1.0, loops=0, evaluations=n_duals, n_duals=n_duals
         )
 
+    def _needs_exact_products(self) -> bool:
+        """Whether fast products have nearly brought, or will bring, all that they can."""
+        is_near = math.isfinite(self.gap) and self.gap <= FAST_UNTIL * self.scale
+        return is_near or self._has_stalled
+
     def _use_exact_products(self) -> None:
-        """Leave TF32; sums and estimates in it are of no use from now on."""
+        """Leave fast products; sums and estimates by them are of no use from now on."""
         self._is_fast = False
+        self._factorize()
         self._set_sums()
         self._best_primal, self.dual = math.inf, -math.inf
 
@@ -166,9 +171,8 @@ class OneVsRestAdmm(HingeSolver):
         size = self.problem.dataset.n_features + 1
         gram = self.place.zeros((size, size), self.place.wide)
         for part in rows.blocks():
-            x = rows.features(part, rows.dtype)
-            x = xp.concat([x, xp.full_like(x[:, :1], rows.bias)], axis=1)
-            gram += xp.astype((x * self.rho[part][:, None]).T @ x, self.place.wide)
+            of_rows = rows.gram_of(part, self.rho[part], is_fast=self._is_fast)
+            gram += xp.astype(of_rows, self.place.wide)
         unit = xp.eye(size, dtype=self.place.wide, device=self.place.device)
         self._gram = xp.astype(gram, rows.dtype)
         try:
@@ -189,10 +193,10 @@ class OneVsRestAdmm(HingeSolver):
         self._of_scores = self.place.zeros(shape, self.rows.dtype)
         self._of_v = self.place.zeros(shape, self.rows.dtype)
         for part in self.rows.blocks():
-            v, x = self.v.of(part), self.rows.features(part, self.rows.dtype)
-            S, rho = self._scores_of(part, v, self._response(part, v)), self.rho[part][:, None]
-            self.rows.add_back(self._of_scores, x, rho * S)
-            self.rows.add_back(self._of_v, x, rho * v)
+            v, x = self.v.of(part), self.rows.factor(part, is_fast=self._is_fast)
+            S, rho = self._scores_of(part, v, self._response(part, v)), self.rho[part]
+            self.rows.add_back(self._of_scores, x, S, rho)
+            self.rows.add_back(self._of_v, x, v, rho)
 
     def _round(self, is_due: bool) -> None:
         """Make a round; if it is due, balance rho at its end."""
@@ -203,7 +207,7 @@ class OneVsRestAdmm(HingeSolver):
         primal, linear = 0.5 * _square(self.place, W), -0.5 * _square(self.place, of_duals)
         found = []
         for part in rows.blocks():
-            x = rows.features(part, rows.dtype)
+            x = rows.factor(part, is_fast=self._is_fast)
             R, terms = self._relax(part, rows.products(x, W))
             rows.add_back(sums, x, R)
             found.append(terms)
@@ -283,7 +287,7 @@ class OneVsRestAdmm(HingeSolver):
         self.W = self.place.asarray(of_duals, self.rows.dtype)
         in_double = self.certificate.parts[0].rows
         for part in self.rows.blocks():
-            x, z = self.rows.features(part, self.rows.dtype), given(in_double, part)
+            x, z = self.rows.factor(part), given(in_double, part)
             change = self.xp.astype(self._here(z), self.rows.dtype) / self.rho[part][:, None]
             U = self.xp.where(self._signs(part), -change, change)
             self.v.put(part, self.rows.products(x, self.W) + U)

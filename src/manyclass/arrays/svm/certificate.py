@@ -134,7 +134,7 @@ class PartCertificate:
         moved = []
         for part in rows.blocks():
             V = coefficients(rows, duals(rows, part), rows.of(rows.labels, part))
-            rows.add_back(total, rows.features(part, xp.float64), V)
+            rows.add_back(total, rows.wide_factor(part), V)
             moved.append(float(xp.sum(xp.sqrt(self.norms[part] * xp.sum(V * V, axis=1)))))
         n_sums = min(rows.n, rows.rows_of_block) + len(moved) + 8
         return to_numpy(total), math.fsum(moved), n_sums
@@ -155,8 +155,8 @@ class PartCertificate:
         """Return the terms of a block."""
         rows, xp, problem = self.rows, self.rows.xp, self.rows.problem
         labels, costs = rows.of(rows.labels, part), rows.costs[part]
-        x = rows.features(part, xp.float64)
-        xi, error = slacks(rows, rows.scores(x, part, W), labels), self._error(part, norm)
+        scores = rows.scores(rows.wide_factor(part), part, W)
+        xi, error = slacks(rows, scores, labels), self._error(part, norm)
         if problem.formulation.takes_maximum:
             loss, most, gap, violation = self._of_largest(xi, z, costs, error)
         else:
@@ -167,7 +167,7 @@ class PartCertificate:
         gap = rows.place.where(has_features, xp.clip(gap, 0, None), 0.0)
         violation = rows.place.where(has_features, violation, 0.0)
         sums = [float(xp.sum(numbers)) for numbers in (loss, most, gap)]
-        of_sums = UNIT * x.shape[0]  # sums over the rows of the block
+        of_sums = UNIT * labels.shape[0]  # sums over the rows of the block
         return Found(
             gap=sums[2] + of_sums * (sums[0] + sums[2]),
             loss=sums[0],

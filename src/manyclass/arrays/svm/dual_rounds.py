@@ -46,7 +46,7 @@ HIGH, MORE, LOW, FEWER = 0.9, 1.1, 0.6, 0.7
 ENOUGH = 0.3  # of the full loop's gap: shrunk loops end there
 MOST_LOOPS, MOST_VISITS = 30, 1.5  # of an epoch: shrunk loops, and their visits of each row
 OWN_SHARE = 0.3  # of bias^2 in the q of a row, beside the shift
-FAST_UNTIL = 0.05  # relative gap down to which products are in TF32
+FAST_UNTIL = 0.05  # relative gap down to which products are fast (products.py)
 
 
 class DualRounds(HingeSolver):
@@ -130,7 +130,7 @@ class DualRounds(HingeSolver):
         By regions, the full loop comes first: its gap is that of rows at a W that others moved.
         """
         self.n_loops = 0
-        with self.place.current(), self.place.fast_products(self._is_fast):
+        with self.place.current(), self.place.exact_products():
             found = [self._visit(region) for region in self._regions()]
         self._gap = math.fsum(gap for gap, _, _ in found)
         visits, n_free = (sum(count) for count in list(zip(*found, strict=True))[1:])
@@ -160,7 +160,7 @@ class DualRounds(HingeSolver):
         return gap, visits, free.shape[0]
 
     def _use_exact_products(self) -> None:
-        """Leave TF32; W, which has its rounding, becomes W(z)."""
+        """Leave fast products; W, which has their rounding, becomes W(z)."""
         self._is_fast = False
         self._whole = None
         of_duals, _ = self.certificate.weights_of(self.duals)
@@ -228,7 +228,7 @@ class DualRounds(HingeSolver):
 
     def _region(self, part: slice, rows: ArrayRows) -> Region:
         norms = self.norms[part], self._visited_norms[part]
-        return Region(part, rows, *norms, self.Z.of(part), self.W)
+        return Region(part, rows, *norms, self.Z.of(part), self.W, is_fast=self._is_fast)
 
     def _shrunk_loops(self, region: Region, free: DeviceArray, gap: float) -> int:
         """Visit the rows with a free z until little of the gap is left; return how often."""

@@ -56,7 +56,7 @@ class NewtonSvm(NewtonLogistic):
         wide = W.astype(np.float64)
 
         def duals(rows: ArrayRows, part: slice) -> DeviceArray:
-            x, labels = rows.features(part, rows.xp.float64), rows.of(rows.labels, part)
+            x, labels = rows.wide_factor(part), rows.of(rows.labels, part)
             xi = slacks(rows, rows.scores(x, part, rows.place.asarray(wide)), labels)
             return 2 * rows.costs[part][:, None] * rows.xp.clip(xi, 0, None)
 

@@ -29,6 +29,8 @@ class Region:
         Changed in place.
     W : array of shape (d + 1, k)
         Changed in place.
+    is_fast : bool
+        Whether products may be in less precision (products.py).
 
     Attributes
     ----------
@@ -44,8 +46,10 @@ class Region:
         visited_norms: NDArray[np.float64],
         Z: DeviceArray,
         W: DeviceArray,
+        *,
+        is_fast: bool,
     ) -> None:
-        self.part, self.rows, self.W = part, rows, W
+        self.part, self.rows, self.W, self._is_fast = part, rows, W, is_fast
         self.xp, self.place = rows.xp, rows.place
         self.visited = self.place.asarray(np.flatnonzero(norms > 0))
         self.visits = visits_of(rows, self.place.asarray(visited_norms, rows.dtype), Z)
@@ -56,8 +60,8 @@ class Region:
     def round(self, i: DeviceArray) -> tuple[DeviceArray, DeviceArray]:
         """Visit rows from one W; return the length of their steps that is best, and their gap."""
         xp, rows = self.xp, self.rows
-        x = rows.features(i, rows.dtype)
-        products = x @ self.W[:-1, :]
+        x = rows.factor(i, is_fast=self._is_fast)
+        products = x.times(self.W[:-1, :])
         shift = self._shift(products, i) if rows.bias else self._no_shift
         V, slope, gap = self.visits.visit(products, self.W, i, shift)
         change = rows.back(x, V)

@@ -1,7 +1,8 @@
 """Sums of a smooth loss over rows on a device: ``SmoothLossSums`` (rows/questions.py).
 
-Gradients are computed in the type of W. Products with the Hessian may be in TF32: conjugate
-gradients ask them for a residual of a tenth, and the gradient of the next step is exact again. The
+Gradients are computed in the type of W. Products with the Hessian may be in less precision
+(products.py): conjugate gradients ask them for a residual of a tenth, and the gradient of the next
+step is exact again. The
 terms of the certificate are in float64, with the bounds of cpp/logistic/passes.hpp, which hold for
 sums in any order.
 """
@@ -12,8 +13,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from manyclass.arrays.namespace import spans, to_numpy
+from manyclass.arrays.products import Factor
 from manyclass.arrays.rows import ArrayRows
-from manyclass.arrays.smooth_losses import LogLoss, SmoothLoss, SquaredHinge
+from manyclass.arrays.smooth.log_loss_terms import log_loss_terms
+from manyclass.arrays.smooth.losses import LogLoss, SmoothLoss, SquaredHinge
 from manyclass.problem.problem import Problem
 from manyclass.problem.solution import UNIT
 from manyclass.utils.types import DeviceArray
@@ -36,6 +39,7 @@ class SmoothRows(ArrayRows):
         self.loss: SmoothLoss = LogLoss(self) if is_log_loss else SquaredHinge(self)
         self._at: DeviceArray = None
         self._states: list[DeviceArray] = []  # of the blocks, at that W
+        self._keeps = False  # all of them
 
     def count(self, sizes: NDArray[np.int64], costs: NDArray[np.float64]) -> None:
         """Count rows and numbers of X; add up C_i, of all and of each class."""
@@ -50,13 +54,12 @@ class SmoothRows(ArrayRows):
     ) -> None:
         """Add up the losses and their gradient."""
         xp, total = self.xp, self.place.zeros((), self.place.wide)
-        with self.place.current(), self.place.fast_products(False):
+        with self.place.current(), self.place.exact_products():
             for part in self.blocks():
-                x, labels = self.features(part, self.dtype), self.of(self.labels, part)
+                x, labels = self.factor(part), self.of(self.labels, part)
                 losses, R = self.loss.value(self.scores(x, part, W), labels)
-                R *= xp.astype(self.costs[part], R.dtype)[:, None]
                 total = total + xp.sum(self.costs[part] * losses)
-                self.add_back(gradient, x, R)
+                self.add_back(gradient, x, R, xp.astype(self.costs[part], R.dtype))
         loss[0] += float(total)
 
     def curvature(
@@ -64,30 +67,29 @@ class SmoothRows(ArrayRows):
     ) -> None:
         """Add the product of the losses' Hessian at W with a matrix like W."""
         for at, part in enumerate(self.blocks()):
-            x, labels = self.features(part, self.dtype), self.of(self.labels, part)
-            with self.place.current(), self.place.fast_products(True):
+            with self.place.current():
+                x, labels = self.factor(part, is_fast=True), self.of(self.labels, part)
                 state = self._state(at, part, W)
                 R = self.loss.product(state, self.products(x, along), labels)
-                R *= self.xp.astype(self.costs[part], R.dtype)[:, None]
-                self.add_back(product, x, R)
+                self.add_back(product, x, R, self.xp.astype(self.costs[part], R.dtype))
 
     def _state(self, at: int, part: slice, W: DeviceArray) -> DeviceArray:
         """Return the curvature of a block at W, which is kept where all of them fit."""
         if at == 0 and (self._at is None or not bool(self.xp.all(self._at == W))):
             self._at, self._states = W + 0, []
+            self._keeps = self._fits()
         if at < len(self._states):
             return self._states[at]
-        x = self.features(part, self.dtype)
+        x = self.factor(part, is_fast=True)
         state = self.loss.state(self.scores(x, part, W), self.of(self.labels, part))
-        if at == len(self._states) and self._fits():
+        if at == len(self._states) and self._keeps:
             self._states.append(state)
         return state
 
     def _fits(self) -> bool:
-        """Whether the curvature of the other blocks fits into the memory, too."""
+        """Whether the curvature of all rows fits into the memory."""
         free = self.place.free_memory()
-        left = 1 - len(self._states) * self.rows_of_block / self.n
-        needed = left * self.n * self.k * self.problem.dataset.dtype.itemsize
+        needed = self.n * self.k * self.problem.dataset.dtype.itemsize
         return free is None or needed < SHARE_OF_MEMORY * free
 
     def inspect(
@@ -112,7 +114,7 @@ class SmoothRows(ArrayRows):
         shift = (place.asarray(leaves), place.asarray(enters)) if len(leaves) else None
         total = place.zeros((d + 1, k), rows.xp.float64)
         for part in rows.blocks():
-            x = rows.features(part, rows.xp.float64)
+            x = rows.wide_factor(part)
             R = rows._terms(x, part, W, sizes, shift, terms)
             if sums.size:
                 rows.add_back(total, x, R)
@@ -123,7 +125,7 @@ class SmoothRows(ArrayRows):
 
     def _terms(
         self,
-        x: DeviceArray,
+        x: Factor,
         part: slice,
         W: DeviceArray,
         largest: DeviceArray,
@@ -131,46 +133,32 @@ class SmoothRows(ArrayRows):
         terms: NDArray[np.float64],
     ) -> DeviceArray:
         """Add the terms of a block in float64; return C_i (e_{y_i} - u_i)."""
-        xp, k, costs, labels = self.xp, self.k, self.costs[part], self.of(self.labels, part)
-        S, own = self.scores(x, part, W), self.own(self.of(self.labels, part))
-        others = xp.astype(~own, xp.float64)
-        top = xp.max(S, axis=1, keepdims=True)
-        U = xp.exp(S - top)
-        sum_of = xp.sum(U, axis=1, keepdims=True)
-        log_own = self.pick(S, labels) - top - xp.log(sum_of)
-        U /= sum_of
-        loss = -_log_own(self, xp.sum(U * others, axis=1), log_own[:, 0])
-        if shift is not None:
-            leaving = U * shift[0][None, :]
-            U = U - leaving + xp.sum(leaving, axis=1, keepdims=True) * shift[1][None, :]
-        rest = xp.sum(U * others, axis=1)
-        own_u = self.pick(U, labels)[:, 0]
-        safe = xp.where(U > 0, U, xp.ones_like(U))
-        entropy = -xp.sum(U * xp.log(safe) * others, axis=1)
-        safe_own = xp.where(own_u > 0, own_u, xp.ones_like(own_u))
-        entropy -= own_u * _log_own(self, rest, xp.log(safe_own))
-        moved = xp.sum(U * (S - self.pick(S, labels)), axis=1)
-        rounding = (32 + 2 * k) * UNIT
-        size = xp.abs(x) @ largest[:-1] + abs(self.bias) * largest[-1]
-        of_scores = rounding * (1 + xp.max(xp.abs(S), axis=1))
-        of_scores = of_scores + 2 * UNIT * (x.shape[1] + 9) * size
+        xp, costs = self.xp, self.costs[part]
+        R, of = log_loss_terms(self, self.scores(x, part, W), self.of(self.labels, part), shift)
+        loss = -_log_own(self, of.others, of.log_own)
+        safe_own = xp.where(of.own > 0, of.own, xp.ones_like(of.own))
+        entropy = of.entropy - of.own * _log_own(self, of.rest, xp.log(safe_own))
+        rounding = (32 + 2 * self.k) * UNIT
+        size = xp.abs(x.x) @ largest[:-1] + abs(self.bias) * largest[-1]
+        of_scores = rounding * (1 + of.largest)
+        of_scores = of_scores + 2 * UNIT * (x.x.shape[1] + 9) * size
         loss_error = of_scores * xp.clip(loss, None, 1.0) + rounding * loss
-        gap = xp.clip(loss - moved - entropy, 0, None)
-        gap = gap + loss_error + of_scores * rest + rounding * entropy
-        step = 2**0.5 * costs * rest
+        gap = xp.clip(loss - of.moved - entropy, 0, None)
+        gap = gap + loss_error + of_scores * of.rest + rounding * entropy
+        step = 2**0.5 * costs * of.rest
         found = [
             float(xp.sum(costs * loss)),
             float(xp.sum(costs * gap)),
             float(xp.sum(costs * loss_error)),
-            float(xp.sum(step * xp.sqrt(xp.sum(x * x, axis=1)))),
+            float(xp.sum(step * xp.sqrt(xp.sum(x.x * x.x, axis=1)))),
             float(xp.sum(step)) * abs(self.bias),
         ]
-        of_sums = UNIT * x.shape[0]  # sums over the rows of a block, in any order
+        of_sums = UNIT * x.x.shape[0]  # sums over the rows of a block, in any order
         found[1] += of_sums * (found[0] + found[1])
         found[2] += of_sums * (found[0] + found[2])
         terms += found
-        R = -U * costs[:, None]
-        return xp.where(own, (costs * rest)[:, None], R)
+        R *= costs[:, None]
+        return R
 
     # What preconditioners are made of
 
@@ -186,7 +174,7 @@ class SmoothRows(ArrayRows):
     ) -> None:
         """Add up C_i S_i and C_i t_i."""
         for at, part in enumerate(self.blocks()):
-            with self.place.current(), self.place.fast_products(True):
+            with self.place.current():
                 state = self._state(at, part, W)
                 total += self.loss.moment(state, self.of(self.labels, part), self.costs[part])
             trace += float(self.xp.sum(self.costs[part] * self.loss.trace(state)))
@@ -204,7 +192,7 @@ class SmoothRows(ArrayRows):
         rows = self._sampled(n_all, wanted)
         for part in spans(rows.shape[0], self.rows_of_block):
             some = rows[part]
-            x, labels = self.features(some, self.dtype), self.of(self.labels, some)
+            x, labels = self.factor(some, is_fast=True), self.of(self.labels, some)
             costs = self.of(self.costs, some)
             state = self.loss.state(self.scores(x, some, W), labels)
             moment = self.loss.moment(state, labels, costs)
@@ -228,12 +216,10 @@ class SmoothRows(ArrayRows):
         xp, rows = self.xp, self._sampled(n_all, wanted)
         for part in spans(rows.shape[0], self.rows_of_block):
             some = rows[part]
-            x, labels = self.features(some, self.dtype), self.of(self.labels, some)
+            x, labels = self.factor(some, is_fast=True), self.of(self.labels, some)
             state = self.loss.state(self.scores(x, some, W), labels)
             weights = self.of(self.costs, some) * scale * self.loss.trace(state)
-            x = xp.concat([x, xp.full_like(x[:, :1], self.bias)], axis=1)
-            with self.place.current(), self.place.fast_products(True):
-                product = (xp.astype(weights, self.dtype)[:, None] * x).T @ x
+            product = self.gram_of(some, xp.astype(weights, self.dtype), is_fast=True)
             total += xp.astype(product, total.dtype)
 
     def _sampled(self, n_all: int, wanted: int) -> DeviceArray:

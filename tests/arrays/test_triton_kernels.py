@@ -1,4 +1,4 @@
-"""The kernels of visits against the array functions, interpreted on the CPU."""
+"""The kernels in Triton against array functions, interpreted on the CPU."""
 
 from __future__ import annotations
 
@@ -7,6 +7,8 @@ import subprocess
 import sys
 
 import pytest
+
+from tests.helpers.cases import each
 
 pytest.importorskip("torch")
 pytest.importorskip("triton")
@@ -75,9 +77,55 @@ print("equal")
 """
 
 
+OF_LOSSES = """
+import numpy as np, torch
+from dataclasses import astuple
+from unittest import mock
+torch.set_num_threads(1)
+from manyclass.arrays import namespace, products, split_kernel
+from manyclass.arrays.dataset import DeviceDataset
+from manyclass.arrays.rows import ArrayRows
+from manyclass.arrays.smooth import log_loss_kernels, log_loss_terms
+from manyclass.problem.formulations import LOGISTIC
+from manyclass.problem.problem import Problem
+
+namespace.CPU_COUNTS = True
+rng = np.random.default_rng(0)
+n, d, k = 15, 3, 5
+X, y = torch.tensor(rng.normal(size=(n, d))), rng.integers(0, k, n)
+data = DeviceDataset.from_array(X, y, np.ones(n), n_classes=k, bias=1.0)
+rows = ArrayRows(Problem(data, LOGISTIC, 1.0, "log_loss"))
+for scale in (1.0, 30.0, 1000.0):
+    S = torch.tensor(scale * rng.normal(size=(n, k)))
+    leaves, enters = torch.tensor(rng.uniform(0, 1, (2, k)))
+    for shift in (None, (leaves, enters / enters.sum())):
+        wanted = log_loss_terms._by_functions(rows, S, rows.labels, shift)
+        found = log_loss_terms.log_loss_terms(rows, S.clone(), rows.labels, shift)
+        for a, b in zip((found[0], *astuple(found[1])), (wanted[0], *astuple(wanted[1]))):
+            assert torch.allclose(a, b, rtol=1e-13, atol=1e-15), (scale, shift, a, b)
+P, T = torch.tensor(rng.uniform(size=(2, n, k)))
+wanted = P * (T - (P * T).sum(1, keepdim=True))
+assert torch.allclose(log_loss_kernels.softmax_product(P, T.clone()), wanted)
+
+A, weights = (torch.tensor(rng.normal(size=s), dtype=torch.float32) for s in ((37, 29), (37,)))
+for dtype in (torch.float32, torch.float16, torch.bfloat16):
+    for n_parts in (1, 2, 3):
+        for is_left in (False, True):
+            for given in (None, weights):
+                scale, _ = products._scales(A, given)
+                arguments = A.to(dtype), given, scale, n_parts
+                found = split_kernel.split(*arguments, is_left=is_left)
+                with mock.patch.object(split_kernel, "serves", lambda _: False):
+                    wanted = products._split(*arguments, is_left=is_left)
+                assert (found == wanted).all(), (dtype, n_parts, is_left)
+print("equal")
+"""
+
+
 @pytest.mark.slow
-def test_kernels_equal_array_functions():
+@each("check", [CHECK, OF_LOSSES])
+def test_kernels_equal_array_functions(check):
     environment = {**os.environ, "TRITON_INTERPRET": "1"}
-    command = [sys.executable, "-W", "ignore", "-c", CHECK]
+    command = [sys.executable, "-W", "ignore", "-c", check]
     found = subprocess.run(command, env=environment, capture_output=True, text=True)
     assert found.stdout.strip() == "equal", found.stderr

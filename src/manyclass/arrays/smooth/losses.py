@@ -60,6 +60,11 @@ class LogLoss(SmoothLoss):
 
     def product(self, state: DeviceArray, T: DeviceArray, _labels: DeviceArray) -> DeviceArray:
         """Return p * t - p (p . t)."""
+        if self.rows.place.is_torch:
+            from manyclass.arrays.smooth import log_loss_kernels
+
+            if log_loss_kernels.serves(T):
+                return log_loss_kernels.softmax_product(state, T)
         return self.rows.place.softmax_product(state, T)
 
     def trace(self, state: DeviceArray) -> DeviceArray:
@@ -68,10 +73,10 @@ class LogLoss(SmoothLoss):
 
     def moment(self, state: DeviceArray, _labels: DeviceArray, costs: DeviceArray) -> DeviceArray:
         """Return sum_i C_i (diag p - p p^T)."""
-        xp = self.xp
-        weighted = xp.astype(costs[:, None], state.dtype) * state
-        total = xp.astype(-(state.T @ weighted), self.wide)
-        return total + _diagonal(self.rows, xp.sum(weighted, axis=0, dtype=self.wide))
+        xp, weights = self.xp, self.xp.astype(costs, state.dtype)
+        total = -self.rows.factor_of(state, is_fast=True).back(state, weights)
+        diagonal = xp.astype(weights @ state, self.wide)
+        return xp.astype(total, self.wide) + _diagonal(self.rows, diagonal)
 
 
 class SquaredHinge(SmoothLoss):
@@ -124,13 +129,13 @@ class SquaredHinge(SmoothLoss):
 
     def moment(self, state: DeviceArray, labels: DeviceArray, costs: DeviceArray) -> DeviceArray:
         """Return sum_i C_i J^T diag(2 [xi > 0]) J."""
-        xp = self.xp
-        weighted = xp.astype(costs[:, None], state.dtype) * state
-        diagonal = xp.sum(weighted, axis=0, dtype=self.wide)
+        xp, weights = self.xp, self.xp.astype(costs, state.dtype)
+        diagonal = xp.astype(weights @ state, self.wide)
         if not self.is_relative:
             return _diagonal(self.rows, diagonal)
         own = xp.astype(self.rows.own(labels), state.dtype)
-        crossed = xp.astype(weighted.T @ own, self.wide)
+        product = self.rows.factor_of(state, is_fast=True).back(own, weights)
+        crossed = xp.astype(product, self.wide)
         return _diagonal(self.rows, diagonal + xp.sum(crossed, axis=0)) - crossed - crossed.T
 
 

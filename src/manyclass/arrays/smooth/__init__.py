@@ -1,0 +1,1 @@
+"""Smooth losses of rows on a device, and their sums."""
