@@ -39,7 +39,7 @@ from manyclass.utils.types import Array, CsrArray, Numbers
 
 # z of a row follows its own cost where that changes by the factor of most rows, up to this one.
 ALIKE = 1.25
-# z that grows by a larger factor loses its digits, or overflows, where training anew does not.
+# z that grows by a larger factor loses its digits, or overflows, where a cold start does not.
 MOST_GROWTH = 1e9
 
 
