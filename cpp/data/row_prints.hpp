@@ -3,8 +3,8 @@
 // wherever it stands there. Zeros do not count, so that a row has one fingerprint dense and sparse,
 // in float and double where both hold its numbers, and with columns of zeros appended.
 //
-// Fingerprints are sums of a function of every column and number, modulo 2^64 twice. Two rows that
-// differ agree by chance, in one of 2^128 pairs.
+// Fingerprints are sums of a function of every column and number, modulo 2^128. Two rows that differ
+// agree by chance, in one of 2^128 pairs.
 #include <algorithm>
 #include <bit>
 #include <cstddef>
@@ -20,22 +20,34 @@ namespace manyclass {
 struct RowPrint {
   std::uint64_t first = 0, second = 0;
 
-  [[gnu::always_inline]] void add(std::int32_t column, double value) {
-    // A step of the counter of SplitMix64 for each column, two finalizers with other constants.
-    const std::uint64_t place = (static_cast<std::uint64_t>(column) + 1) * 0x9e3779b97f4a7c15u;
-    const auto bits = std::bit_cast<std::uint64_t>(value);
-    first += finished(bits + place, 0xbf58476d1ce4e5b9u, 0x94d049bb133111ebu);
-    second += finished(std::rotl(bits, 31) ^ place, 0xff51afd7ed558ccdu, 0xc4ceb9fe1a85ec53u);
-  }
   bool operator==(const RowPrint&) const = default;
+};
+
+// The sum over the numbers of a row that are not 0.
+class RowSum {
+ public:
+  // A step of SplitMix64.
+  [[gnu::always_inline]] static std::uint64_t key_of(std::int64_t column) {
+    std::uint64_t key = (static_cast<std::uint64_t>(column) + 1) * 0x9e3779b97f4a7c15u;
+    key = (key ^ (key >> 30)) * 0xbf58476d1ce4e5b9u;
+    key = (key ^ (key >> 27)) * 0x94d049bb133111ebu;
+    return key ^ (key >> 31);
+  }
+
+  // All 128 bits of one product of the number and the key, each in both factors.
+  [[gnu::always_inline]] void add(std::uint64_t key, double value) {
+    const auto bits = std::bit_cast<std::uint64_t>(value);
+    const auto product = static_cast<Wide>(bits ^ key) * (std::rotl(bits, 31) + key);
+    sum_ += value != 0 ? product : 0;
+  }
+
+  RowPrint print() const {
+    return {static_cast<std::uint64_t>(sum_), static_cast<std::uint64_t>(sum_ >> 64)};
+  }
 
  private:
-  [[gnu::always_inline]] static std::uint64_t finished(std::uint64_t bits, std::uint64_t by,
-                                                       std::uint64_t then) {
-    bits = (bits ^ (bits >> 32)) * by;
-    bits = (bits ^ (bits >> 29)) * then;
-    return bits ^ (bits >> 32);
-  }
+  __extension__ using Wide = unsigned __int128;
+  Wide sum_ = 0;
 };
 
 // The fingerprints of all rows, from `n_threads` threads.
@@ -43,6 +55,9 @@ template <class T>
 std::vector<std::uint64_t> row_prints(const Csr<T>& x, int n_threads) {
   constexpr std::int64_t kRowsOfThread = 1024;  // fewer are not worth a thread
   std::vector<std::uint64_t> prints(2 * x.n_rows);
+  const bool has_table = x.n_features <= x.indptr[x.n_rows] - x.indptr[0];
+  std::vector<std::uint64_t> keys(has_table ? x.n_features : 0);
+  for (std::size_t j = 0; j < keys.size(); ++j) keys[j] = RowSum::key_of(j);
   const auto most = static_cast<int>(1 + x.n_rows / kRowsOfThread);
   ThreadTeam team(std::min(n_threads, most));
   team.run([&](int member) {
@@ -50,10 +65,13 @@ std::vector<std::uint64_t> row_prints(const Csr<T>& x, int n_threads) {
     const std::int64_t end = x.n_rows * (member + 1) / team.size();
     for (std::int64_t i = begin; i < end; ++i) {
       const Row<T> row = x.row(i);
-      RowPrint print;
+      RowSum sum;
       for (std::int64_t p = 0; p < row.nnz; ++p) {
-        if (row.values[p] != 0) print.add(row.indices[p], static_cast<double>(row.values[p]));
+        const std::int64_t column = x.is_dense ? p : row.indices[p];
+        const std::uint64_t key = has_table ? keys[column] : RowSum::key_of(column);
+        sum.add(key, static_cast<double>(row.values[p]));
       }
+      const RowPrint print = sum.print();
       prints[2 * i] = print.first;
       prints[2 * i + 1] = print.second;
     }
@@ -72,7 +90,7 @@ inline std::vector<std::int32_t> match_prints(std::span<const std::uint64_t> bef
   // A hash table of fingerprints, with linear probing: the first row of each that is left.
   std::vector<std::int32_t> slots(std::bit_ceil(2 * n_before + 1), -1), next(n_before, -1);
   const auto slot_of = [&](const RowPrint& print) {
-    std::size_t slot = print.first & (slots.size() - 1);
+    std::size_t slot = print.second & (slots.size() - 1);
     while (slots[slot] >= 0 && at(before, slots[slot]) != print) {
       slot = (slot + 1) & (slots.size() - 1);
     }

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from sklearn.exceptions import ConvergenceWarning
 
 from manyclass import MulticlassSVC, MultinomialLogisticRegression
 from manyclass.estimators import exact_fit
@@ -265,6 +266,42 @@ def test_base_scores_offsets_and_costs_may_change(pair):
             fitted(model.set_params(**given), rows)
             cold = fitted(made(pair, class_offset="logit_adjustment", **given), rows)
             np.testing.assert_allclose(model.coef_, cold.coef_, atol=1e-2)
+
+
+@pytest.mark.parametrize("regularized", [False, True])
+def test_rows_that_change_do_not_move_intercepts(regularized):
+    """W(u) of the rows there are: P of the start is near the optimum."""
+    given = {"regularize_intercept": regularized, "fit_intercept": True, "tol": 1e-6}
+    model = fitted(made(LOGISTIC, warm_start=True, **given), TEXT.some(slice(0, 396)))
+    rows = TEXT.some(slice(4, 400))
+    fitted(model.set_params(tol=1e-3), rows)
+    assert model.n_iter_ <= 2
+    first = model.history_[0]
+    assert first.gap_estimate <= 0.02 * first.primal_estimate
+
+
+def test_costs_that_grow_too_much_start_anew():
+    for pair in PAIRS:
+        model = fitted(made(pair, warm_start=True, tol=1e-2), FIRST)
+        heavy = FIRST._replace(weights=np.full(60, 1e40))
+        given = {"tol": 1e-2, "max_iter": 5}
+        with pytest.warns(ConvergenceWarning):
+            fitted(model.set_params(**given), heavy)
+        with pytest.warns(ConvergenceWarning):
+            cold = fitted(made(pair, **given), heavy)
+        np.testing.assert_array_equal(model.coef_, cold.coef_)
+
+
+def test_two_classes_become_one():
+    """Classes that no row links any more."""
+    rng = np.random.default_rng(0)
+    y = np.arange(120) % 4
+    X = rng.normal(size=(120, 6)) + 1.5 * rng.normal(size=(4, 6))[y]
+    for pair in PAIRS:
+        model = made(pair, warm_start=True, tol=1e-4).fit(X, y)
+        model.fit(X, np.maximum(y, 1))
+        cold = made(pair, tol=1e-4).fit(X, np.maximum(y, 1))
+        assert model.certificate_.dual_objective <= cold.certificate_.primal_objective
 
 
 def test_merged_columns():

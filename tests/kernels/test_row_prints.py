@@ -73,7 +73,7 @@ def test_matches_are_those_of_a_search():
 
 def test_prints_that_share_a_slot_are_told_apart():
     slots = np.arange(40, dtype=np.uint64)
-    before = np.stack([slots * 0 + np.uint64(5), slots], axis=1)
+    before = np.stack([slots, slots * 0 + np.uint64(5)], axis=1)
     after = before[::-1].copy()
     assert _core.match_prints(before.ravel(), after.ravel()).tolist() == list(range(39, -1, -1))
 

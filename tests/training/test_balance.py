@@ -91,3 +91,19 @@ def test_free_rows():
     squared = make_problem(X, labels, n_classes=3, formulation="weston_watkins",
                            loss="squared_hinge")  # fmt: skip
     assert has_free(squared, at).tolist() == [True, True, True, False]
+
+
+def test_balance_of_classes_that_no_row_links():
+    """What is missing of two classes cannot come from two others: no division by 0, finite z."""
+    X = np.eye(4)
+    labels = np.array([0, 1, 2, 3])
+    problem = make_problem(
+        X, labels, n_classes=4, formulation="crammer_singer", loss="hinge", C=2.0, bias=1.0
+    )
+    z = sp.csr_array((np.full(4, 0.5), (np.arange(4), np.array([1, 0, 3, 2]))), shape=(4, 4))
+    wanted = class_sums_of(problem, labels, z) + np.array([0.2, 0.1, 0.0, -0.3])
+    balanced(z, problem, wanted)
+    assert np.isfinite(z.data).all()
+    sums = class_sums_of(problem, labels, z)
+    assert sums[0] - sums[1] == pytest.approx(0.1, abs=1e-3)
+    assert sums[2] - sums[3] == pytest.approx(0.3, abs=1e-3)

@@ -17,6 +17,7 @@ from __future__ import annotations
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
+from scipy.sparse.csgraph import connected_components
 from scipy.sparse.linalg import cg
 
 from manyclass.problem.free_duals import can_grow, rows_of
@@ -77,20 +78,23 @@ def balance(z: CsrArray, problem: Problem, wanted: Numbers, own: NDArray[np.bool
 
 
 def _potentials(flows: CsrArray, missing: Numbers) -> Numbers:
-    """Solve the Laplacian system; p = 0 for classes without a flow."""
+    """Solve the Laplacian system; p = 0 for classes without a flow.
+
+    Flows cannot move what is missing from classes that they do not link.
+    """
     both = sp.csr_array(flows + flows.T)
-    degrees = np.asarray(both.sum(axis=1))
-    linked = degrees > 0
-    if not linked.any():
-        return np.zeros(len(missing))
     both.setdiag(0)
     degrees = np.asarray(both.sum(axis=1))
-    some = np.flatnonzero(degrees > 0)
+    some, p = np.flatnonzero(degrees > 0), np.zeros(len(missing))
     laplacian = sp.csr_array(sp.diags_array(degrees) - both)[some][:, some]
-    b = missing[some] - missing[some].mean()
+    _, groups = connected_components(laplacian, directed=False)
+    means = np.bincount(groups, missing[some]) / np.bincount(groups)
     scale = sp.diags_array(1 / degrees[some])
-    p = np.zeros(len(missing))
-    p[some] = cg(laplacian, b, rtol=SOLVED, maxiter=MOST_STEPS, M=scale)[0]
+    with np.errstate(all="ignore"):  # of directions without curvature, and of huge numbers
+        found = cg(
+            laplacian, missing[some] - means[groups], rtol=SOLVED, maxiter=MOST_STEPS, M=scale
+        )[0]
+    p[some] = found
     return p if np.isfinite(p).all() else np.zeros(len(missing))
 
 

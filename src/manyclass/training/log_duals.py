@@ -3,19 +3,31 @@
 Every u_i is a distribution over the classes, so that any is feasible. Rows that were there before
 keep theirs, less what it gave to classes that are gone; new rows begin at the softmax of their
 scores. A new class begins with its share of the costs in every row.
+
+What the visits hold to, sum_i C_i (e_{y_i} - u_i) = 0 or the intercepts, loses the terms of rows
+that are gone and gets terms of new ones: intercepts would be off by what is missing, which moves
+every row. So u_i become softmax(v_i + p), where p restores the sums of before, and intercepts move
+by p.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import numpy as np
+import scipy.sparse as sp
 import scipy.special
 from numpy.typing import NDArray
 
+from manyclass.prediction.scoring import scores_of
 from manyclass.problem.problem import Problem
 from manyclass.training.row_matching import Match
-from manyclass.utils.types import Array, Numbers
+from manyclass.utils.input_rows import is_sparse
+from manyclass.utils.types import Array, Numbers, Rows
 
 ROWS = 200  # whose scores say where the intercepts of new classes begin
+NUMBERS = 1 << 16  # of v at a time
+STEPS, MOST = 2, 1.0  # towards the sums of before, and the largest of them
 
 
 def weights_of_columns(W: Array, n_features: int) -> Array:
@@ -75,10 +87,73 @@ def log_duals_of(
     return wide, v
 
 
+def class_sums(labels: NDArray[np.int32], costs: NDArray[np.float64], v: Array) -> Numbers:
+    """Return sum_i C_i (e_{y_i} - u_i), shape (k,)."""
+    sums = np.zeros(v.shape[1])
+    for rows in _blocks(v):
+        sums += _weighted(np.exp(v[rows]), costs[rows]).sum(axis=0)
+    return np.asarray(np.bincount(labels, costs, v.shape[1]) - sums)
+
+
+def balance(problem: Problem, v: Array, wanted: Numbers) -> Numbers:
+    """Move v by p, so that the sums of the classes approach the wanted ones; return p.
+
+    Each step is one of Newton's method with the diagonal of the Hessian, shortened, as what one
+    class gains the others lose. v changes in place.
+    """
+    data, costs = problem.dataset, problem.costs
+    k = data.n_classes
+    of_labels = np.bincount(data.labels, costs, k)
+    p, step = np.zeros(k), np.zeros(k)
+    for _ in range(STEPS):
+        sums, curvature = _move(v, step, costs)
+        missing = of_labels - sums - wanted
+        step = np.divide(missing, curvature, out=np.zeros(k), where=curvature > 0)
+        step = np.clip((1 - 1 / k) * step, -MOST, MOST)
+        p += step
+    _move(v, step, costs)
+    return p
+
+
+def _move(v: Array, step: Numbers, costs: NDArray[np.float64]) -> tuple[Numbers, Numbers]:
+    """V <- log softmax(v + step); return sum_i C_i u_i and sum_i C_i u_i (1 - u_i)."""
+    sums, squares = np.zeros(len(step)), np.zeros(len(step))
+    by = step.astype(v.dtype)
+    for rows in _blocks(v):
+        moved = v[rows] + by
+        u = np.exp(moved)
+        totals = u.sum(axis=1, keepdims=True)
+        v[rows] = moved - np.log(totals)
+        u /= totals
+        weighted = _weighted(u, costs[rows])
+        sums += weighted.sum(axis=0)
+        squares += (weighted * u).sum(axis=0)
+    return sums, sums - squares
+
+
+def _weighted(u: Array, costs: NDArray[np.float64]) -> Array:
+    """Multiply rows by their costs; not by BLAS, which would start threads."""
+    return np.asarray(u * costs[:, None].astype(u.dtype))
+
+
+def _blocks(v: Array) -> Iterator[slice]:
+    """Yield some rows at a time, which fit into a cache."""
+    n, k = v.shape
+    step = max(1, NUMBERS // k)
+    return (slice(begin, begin + step) for begin in range(0, n, step))
+
+
 def _scores(problem: Problem, W: Array, rows: NDArray[np.intp]) -> Numbers:
     """Return the scores of some rows, base scores included, shape (rows, k)."""
     data = problem.dataset
-    found = np.asarray(data.rows(rows) @ W[:-1] + data.rounded_bias * W[-1], np.float64)
+    X: Rows = data.rows(rows)
+    of_features = W[:-1]
+    if is_sparse(X):  # most features of wide text are in none of these rows
+        used, columns = np.unique(X.indices, return_inverse=True)
+        X = sp.csr_array((X.data, columns, X.indptr), shape=(len(rows), len(used)))
+        of_features = of_features[used]
+    scores = scores_of(X, of_features.T, data.rounded_bias * W[-1], 1)
+    found = np.asarray(scores, np.float64)
     return found if problem.base is None else found + problem.base.of(rows)
 
 

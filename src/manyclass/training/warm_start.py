@@ -25,6 +25,7 @@ from manyclass.problem.free_duals import rows_of
 from manyclass.problem.merged_columns import MergedColumns
 from manyclass.problem.problem import Problem
 from manyclass.problem.solution import Start
+from manyclass.training import log_duals
 from manyclass.training.balance import balance, class_sums_of
 from manyclass.training.log_duals import log_duals_of, weights_of_columns
 from manyclass.training.row_matching import (
@@ -38,6 +39,8 @@ from manyclass.utils.types import Array, CsrArray, Numbers
 
 # z of a row follows its own cost where that changes by the factor of most rows, up to this one.
 ALIKE = 1.25
+# z that grows by a larger factor loses its digits, or overflows, where a cold start does not.
+MOST_GROWTH = 1e9
 
 
 class Sums(NamedTuple):
@@ -127,7 +130,7 @@ class WarmStart:
         return found if found.keeps_enough or W_serves else None
 
     def start_for(self, problem: Problem, match: Match, sums: Sums | None = None) -> Start | None:
-        """Return the start of another problem; None where it would not be finite.
+        """Return the start of another problem; None where it would be lost in rounding.
 
         `sums` are those of this state where rows have several classes.
         """
@@ -142,9 +145,9 @@ class WarmStart:
         shares = np.ones(len(kept))
         with np.errstate(over="ignore"):
             shares[kept] = problem.costs[kept] / self.costs[match.rows[kept]]
+            if np.median(shares[kept]) > MOST_GROWTH:
+                return None
             z, moved = _scaled(match.duals(self.start.duals), shares, kept, problem)
-        if not np.isfinite(z.data).all():
-            return None
         if problem.factors is not None or self.factors is not None:
             _clip(z, problem, np.ones(len(kept), bool))
         is_same = match.keeps_all and self.prints is not None
@@ -175,12 +178,27 @@ class WarmStart:
         W = weights_of_columns(W.astype(data.dtype), data.n_features)
         if not match.n_kept:
             return replace(zero, weights=W)
+        assert self.costs is not None
+        kept = match.kept
+        shares = problem.costs[kept] / self.costs[match.rows[kept]]
         W, v = log_duals_of(problem, W, self.start.log_u, match)
-        is_same = match.keeps_all and self.prints is not None
-        if is_same and self.costs is not None:
-            is_same = np.array_equal(self.costs[match.rows], problem.costs)
+        if v is not None and data.bias and not (match.keeps_all and np.ptp(shares) == 0):
+            wanted = self._logistic_sums(match) * float(np.median(shares))
+            W, v = W.copy(), v.copy()
+            W[-1] += (log_duals.balance(problem, v, wanted) / data.rounded_bias).astype(W.dtype)
+        is_same = match.keeps_all and self.prints is not None and bool((shares == 1).all())
         new = None if match.keeps_all else np.flatnonzero(~match.kept).astype(np.int32)
         return replace(zero, weights=W, log_u=v, new_rows=new, is_same=is_same)
+
+    def _logistic_sums(self, match: Match) -> Numbers:
+        """Return the class sums of this state for the classes there are now; 0 of new ones."""
+        assert self.labels is not None
+        assert self.costs is not None
+        assert self.start.log_u is not None
+        wanted, stays = np.zeros(match.n_classes), match.classes >= 0
+        before = log_duals.class_sums(self.labels, self.costs, self.start.log_u)
+        wanted[match.classes[stays]] = before[stays]
+        return wanted
 
 
 def _scaled(
