@@ -7,6 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from manyclass.arrays.choice import is_slow_on_device
 from manyclass.problem import objective
 from manyclass.problem.base_scores import BaseScores
 from manyclass.training.epoch_loop import Options
@@ -145,3 +146,23 @@ def test_functions_of_the_standard_are_enough(strict, name, loss):
     assert found.certificate.dual_objective <= best.primal_objective * (1 + 1e-12)
     P = primal(here, found.weights)
     assert abs(P - found.certificate.primal_objective) <= 1e-12 * P
+
+
+@each("name", ["crammer_singer", "weston_watkins"])
+def test_the_core_continues_where_rounds_are_slow(asarray, name):
+    there, here = problems(asarray, name, "hinge", C=100.0, n=60, d=2, k=3)
+    found, best = trained(there, 1e-3), trained(here, 1e-7).certificate
+    assert found.certificate.relative_gap <= 1e-3
+    assert found.certificate.dual_objective <= best.primal_objective
+    assert found.history[-1].epoch == len(found.history)
+    assert not is_slow_on_device(there)(np.geomspace(1, 1e-3, 20).tolist())
+    assert is_slow_on_device(there)(np.geomspace(1, 0.5, 20).tolist())
+
+
+@each("name", ["one_vs_rest", "logistic"])
+def test_the_core_continues_where_float32_stalls(asarray, name):
+    loss = "log_loss" if name == "logistic" else "hinge"
+    there, _ = problems(asarray, name, loss, dtype=np.float32)
+    found = train(there, Options(tol=2e-7, max_iter=400, regularize_intercept=True))
+    assert found.certificate.relative_gap <= 2e-7
+    assert found.weights.dtype == np.float32

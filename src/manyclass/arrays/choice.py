@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -25,6 +27,9 @@ from manyclass.utils.named_options import DEFAULT_SOLVERS
 
 TRAINED = ("crammer_singer", "weston_watkins", "one_vs_rest")
 SHARE_OF_LABELS = 0.5  # of the free memory, for labels that are trained together
+# Training that stalls on a device, or whose gap after so many epochs is above that part of the gap
+# before them, continues on the CPU if a pass there has at most so many multiply-adds.
+MOST_WORK, SOME_EPOCHS, SLOW = 10**10, 8, 0.4
 Solver = NewtonLogistic | DualRounds | OneVsRestAdmm
 
 
@@ -109,6 +114,31 @@ def plan_text(problem: Problem) -> str:
         If it does not fit into the memory of a device.
     """
     return "\n".join(str(plan_for(part)) for part in problems_of_devices(problem))
+
+
+def may_leave_device(problem: Problem) -> bool:
+    """Whether the core can train a problem further, if it stalls on its device: small ones."""
+    data = problem.dataset
+    assert isinstance(data, DeviceDataset)
+    work = data.n_examples * (data.n_features + 1) * data.n_classes
+    return data.indicator is None and work <= MOST_WORK
+
+
+def is_slow_on_device(problem: Problem) -> Callable[[Sequence[float]], bool] | None:
+    """Return what says, of the gaps of dual visits in rounds, whether they fall slowly."""
+    in_rounds = problem.loss == "hinge" and not problem.formulation.is_separable
+    return _falls_slowly if in_rounds else None
+
+
+def _falls_slowly(gaps: Sequence[float]) -> bool:
+    return len(gaps) > SOME_EPOCHS and gaps[-1] > SLOW * gaps[-1 - SOME_EPOCHS]
+
+
+def on_host(problem: Problem) -> Problem:
+    """Return the same problem with X as an ndarray."""
+    data = problem.dataset
+    assert isinstance(data, DeviceDataset)
+    return replace(problem, dataset=data.on_host())
 
 
 def labels_at_once(data: DeviceDataset, loss: str, n_labels: int) -> int:

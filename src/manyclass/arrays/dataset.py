@@ -54,6 +54,13 @@ class DeviceDataset(Dataset):
         """Return X as an ndarray, copied from the device."""
         return self.X.read(slice(None)) if isinstance(self.X, HostRows) else to_numpy(self.X)
 
+    def on_host(self) -> Dataset:
+        """Return the same examples for the core, X copied from the device."""
+        X = np.asarray(self.matrix(), self.dtype)
+        return Dataset.from_matrix(
+            X, self.labels, n_classes=self.n_classes, weights=self.weights, bias=self.bias
+        )
+
     def with_blank_rows(self, labels: NDArray[np.int32], weights: NDArray[np.float64]) -> Dataset:
         """Return these examples and, behind them, some whose features are all 0."""
         return replace(

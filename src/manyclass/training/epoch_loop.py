@@ -182,6 +182,7 @@ def solve(
     start: Start | None = None,
     on_epoch: Callable[[Progress], bool] | None = None,
     leaves_early: bool = False,
+    is_slow: Callable[[Sequence[float]], bool] | None = None,
 ) -> Solution:
     """Train until the rule is met.
 
@@ -201,6 +202,8 @@ def solve(
     leaves_early : bool, default=False
         Whether to end as stalled as soon as rounding seems to stall training, since it can continue
         with more digits.
+    is_slow : callable, default=None
+        Given the gaps of the epochs, whether to end as stalled since another solver continues.
 
     Returns
     -------
@@ -221,7 +224,7 @@ def solve(
         if at_start is not None and rule.met(at_start):
             status, certificate = Status.CONVERGED, at_start
         else:
-            status, certificate = _epochs(run, rule, max_iter, on_epoch, leaves_early)
+            status, certificate = _epochs(run, rule, max_iter, on_epoch, leaves_early, is_slow)
         then = run.start()
         if not np.isfinite(certificate.primal_objective):
             raise FloatingPointError(
@@ -289,6 +292,7 @@ def _epochs(
     max_iter: int,
     on_epoch: Callable[[Progress], bool] | None,
     leaves_early: bool,
+    is_slow: Callable[[Sequence[float]], bool] | None,
 ) -> tuple[Status, Certificate]:
     digit = float(np.finfo(run.problem.dataset.dtype).eps)
     status = Status.MAX_ITER
@@ -312,6 +316,7 @@ def _epochs(
         is_rounding = progress.record.violation < ROUNDING * digit
         near = np.inf if is_rounding else NEAR * progress.record.primal_estimate
         slows = leaves_early and (lags or is_slowed(run.gaps, near))
+        slows = slows or (is_slow is not None and is_slow(run.gaps))
         if stop or slows or has_stalled(run.duals, run.gaps, digit):
             status = Status.STOPPED if stop else Status.STALLED
             break

@@ -13,7 +13,12 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from manyclass.arrays.choice import solver_on_device
+from manyclass.arrays.choice import (
+    is_slow_on_device,
+    may_leave_device,
+    on_host,
+    solver_on_device,
+)
 from manyclass.problem.formulations import FORMULATIONS, LOSSES
 from manyclass.problem.problem import Problem
 from manyclass.problem.solution import Progress, Solution, Start, Status
@@ -281,9 +286,13 @@ def _trained(
     on_epoch: Callable[[Progress], bool],
     backend: Backend,
 ) -> Solution:
-    """Train in parts, or as a whole and, where float32 stalls, in float64."""
+    """Train in parts, or as a whole and, where float32 stalls, in float64.
+
+    A small problem on a device that stalls there, or falls slowly, is trained further by the core.
+    """
+    given, on_device = options, problem.dataset.lies_on_device and may_leave_device(problem)
     continues = problem.dataset.dtype == np.float32 and backend.may_continue(problem, options)
-    if continues:  # from z
+    if continues or on_device:  # from z
         options = replace(options, keeps_duals=True)
     make = partial(backend.solver, options=options, rng=np.random.default_rng(options.seed))
     if options.in_parts(problem):
@@ -306,7 +315,10 @@ def _trained(
         start=start,
         on_epoch=on_epoch,
         leaves_early=continues and leaves_early(problem),
+        is_slow=is_slow_on_device(problem) if on_device else None,
     )
+    if on_device and reached.status is Status.STALLED:
+        return _trained(on_host(problem), given, reached.start, on_epoch, backend)
     if not (continues and reached.status is Status.STALLED):
         return reached
     return continue_in_double(problem, options, reached, make, on_epoch)
