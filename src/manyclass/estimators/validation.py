@@ -77,7 +77,8 @@ def input_restored(estimator: object) -> Iterator[Settings]:
 
     What is given is what would come back; empty it to keep what there is now.
     """
-    before = {name: vars(estimator).get(name) for name in INPUT_ATTRIBUTES}
+    given = map(vars(estimator).get, INPUT_ATTRIBUTES)
+    before = dict(zip(INPUT_ATTRIBUTES, given, strict=True))
     try:
         yield before
     except BaseException:

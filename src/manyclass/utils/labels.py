@@ -185,15 +185,11 @@ def classes_and_numbers(y: Array) -> tuple[Array, IntArray]:
 
     As ``numpy.unique``, without sorting where labels are small integers.
     """
-    if y.dtype.kind in "iu" and len(y):
-        first, last = int(y.min()), int(y.max())
-        if last - first < 4 * len(y):
-            return _small_integers(y, first, last)
-    classes, numbers = np.unique(y, return_inverse=True)
-    return classes, numbers
-
-
-def _small_integers(y: Array, first: int, last: int) -> tuple[Array, IntArray]:
+    is_integer = y.dtype.kind in "iu" and len(y) > 0
+    first, last = (int(y.min()), int(y.max())) if is_integer else (0, 0)
+    if not is_integer or last - first >= 4 * len(y):
+        found, places = np.unique(y, return_inverse=True)
+        return found, places
     unsigned = np.dtype(f"u{y.dtype.itemsize}")  # whose differences do not overflow
     lowest = np.asarray(first, y.dtype).astype(unsigned)
     shifted = (y.astype(unsigned) - lowest).astype(np.intp)

@@ -88,7 +88,11 @@ def length_of_round(
     """
     found = steps.respond(epsilon)
     for _ in range(most_steps):
-        t = 0.0 if _is_close(found, epsilon) else _length(steps, budget, accepted)
+        gradient, distance, slope, curvature = found
+        # z is as near to the proximal point as it needs to be, and better than zbar
+        if gradient <= 2 * math.sqrt(epsilon * distance) and slope > 0.5 * curvature:
+            break
+        t = _length(steps, budget, accepted)
         if not t > 0:
             break
         found = steps.advance(t)
@@ -107,12 +111,6 @@ def first_epsilon(gap: float, squares: float) -> float:
 def next_epsilon(epsilon: float, n_steps: int) -> float:
     """Return the epsilon that follows a round of so many steps."""
     return epsilon * next(by for most, by in EPSILON_STEPS if n_steps <= most)
-
-
-def _is_close(found: Response, epsilon: float) -> bool:
-    """Whether z is as near to the proximal point as it needs to be, and better than zbar."""
-    gradient, distance, slope, curvature = found
-    return gradient <= 2 * math.sqrt(epsilon * distance) and slope > 0.5 * curvature
 
 
 def _length(steps: NewtonSteps, budget: int, accepted: float) -> float:
