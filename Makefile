@@ -38,23 +38,26 @@ $(VENV)/created:
 	$(PYTHON) -m venv $(VENV)
 	touch $@
 
-# The build's requirements live in .venv, so that another set of extras compiles nothing again.
+# The build's requirements live in .venv, so that nothing is compiled again for other packages. Groups of
+# dependencies need a recent pip.
 $(VENV)/with-build: $(VENV)/created pyproject.toml
+	$(BIN)/python -m pip install -q --upgrade "pip>=25.1"
 	$(BIN)/python -m pip install -q cmake ninja $(shell sed -n 's/^requires = \[\(.*\)\]/\1/p' pyproject.toml | tr -d ,)
 	touch $@
 
-# One stamp per set of extras. Python files are used in place; only the core is compiled.
+# Python files are used in place; only the core is compiled.
 $(VENV)/built: $(VENV)/with-build $(SOURCES)
 	$(INSTALL) .
 	touch $@
 
+# One stamp for each group of dependencies of pyproject.toml.
 $(VENV)/with-%: $(VENV)/built
-	$(INSTALL) ".[$*]"
+	$(BIN)/python -m pip install -q --group $*
 	touch $@
 
 # LIBLINEAR is there as source only, with a build of its own; without it, its tests are skipped.
 $(VENV)/with-test: $(VENV)/built
-	$(INSTALL) ".[test]"
+	$(BIN)/python -m pip install -q --group test
 	-$(BIN)/python -m pip install -q liblinear-official==2.50.0
 	touch $@
 

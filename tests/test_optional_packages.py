@@ -26,17 +26,18 @@ def modules(requirements):
 
 
 @cache
-def project():
-    """Return the table of the project in pyproject.toml."""
-    return tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+def table(name):
+    """Return a table of pyproject.toml."""
+    return tomllib.loads((ROOT / "pyproject.toml").read_text())[name]
 
 
 @cache
 def left_out():
-    """Return the modules of the extras that `make test` does not install."""
-    extras = project()["optional-dependencies"]
-    there = modules(project()["dependencies"]) | modules(extras["test"]) | TRIED
-    return set().union(*map(modules, extras.values())) - there
+    """Return the modules of extras and groups that `make test` does not install."""
+    project, groups = table("project"), table("dependency-groups")
+    there = modules(project["dependencies"]) | modules(groups["test"]) | TRIED
+    known = [*project["optional-dependencies"].values(), *groups.values()]
+    return set().union(*map(modules, known)) - there
 
 
 def imported(node):
@@ -63,7 +64,7 @@ def skipped_without(node):
 
 def unguarded(tree):
     """Yield the modules that a file imports first of all, though they may be missing."""
-    installed = modules(project()["dependencies"]) | {"pytest", "hypothesis", *OWN}
+    installed = modules(table("project")["dependencies"]) | {"pytest", "hypothesis", *OWN}
     guarded = False
     for statement in tree.body:
         guarded |= any(map(skipped_without, ast.walk(statement)))

@@ -24,7 +24,7 @@ LINKS = {"a": "href", "link": "href", "img": "src", "script": "src", "source": "
 def built_site(folder):
     """The folder of the HTML pages; the first process that asks builds them."""
     for module in NEEDED:
-        pytest.importorskip(module, reason=f"{module} is not installed: pip install '.[docs]'")
+        pytest.importorskip(module, reason=f"{module} is not installed: make .venv/with-docs")
     pages, log = folder / "site" / "html", folder / "site.log"
     with (folder / "site.lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
