@@ -1,4 +1,5 @@
 # Each target sets up .venv by itself; a second call is quick.
+SHELL := /bin/bash
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
@@ -13,7 +14,7 @@ BASELINE_TESTS := tests/solvers/test_sequential_dual.py
 # Every module of tests/trials that runs by itself; same_runs compares two checkouts.
 TRIALS := $(filter-out same_runs,$(patsubst tests/trials/%.py,%,$(shell grep -l __main__ tests/trials/*.py)))
 # Of the developers' build: warnings of the compiler are errors, and the core has tests of its own.
-INSTALL := $(BIN)/python -m pip install -q --no-build-isolation -Cbuild-dir=build/editable \
+INSTALL := $(BIN)/python -m pip install -v --no-build-isolation -Cbuild-dir=build/editable \
   -Ccmake.define.MANYCLASS_WERROR=ON -Ccmake.define.MANYCLASS_TESTS=ON -e
 STUB := src/manyclass/_core.pyi
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
@@ -47,7 +48,11 @@ $(VENV)/with-build: $(VENV)/created pyproject.toml
 
 # Python files are used in place; only the core is compiled.
 $(VENV)/built: $(VENV)/with-build $(SOURCES)
-	$(INSTALL) .
+	@echo "Compiling the core, once: some minutes on two cores"
+	@mkdir -p build
+	@set -o pipefail; NINJA_STATUS="[%f of %t, %W left] " $(INSTALL) . 2>&1 | tee build/install.log \
+	  | sed -n -u -E 's/^ *(\[[0-9]+ of [0-9]+, [^]]*\]).*\/([^/ ]*\/[^/ ]*)\.o$$/\1 \2/p' \
+	  || { tail -n 60 build/install.log; exit 1; }
 	touch $@
 
 # One stamp for each group of dependencies of pyproject.toml.

@@ -24,7 +24,8 @@ def lines():
 
 
 def test_is_tidy_and_tells_accuracy_certificate_and_times_of_both_data_sets(lines):
-    assert 15 < len(lines) < 40
+    assert 15 < len(lines) < 45
+    assert lines[-len(demo.NEXT) :] == list(demo.NEXT)
     assert max(map(len, lines)) <= 100
     assert all(line == line.rstrip() and "\n" not in line for line in lines)
     text = "\n".join(lines)

@@ -26,6 +26,14 @@ TOLERANCES = (1.0, 0.3, 0.1, 0.03, 0.01, 3e-3, 1e-3, 3e-4, 1e-4, 1e-5)
 OPTIMUM_TOL = 1e-6
 # Of so many fits with the same tolerance, the fastest counts: the machine may have other work.
 REPEATS = 3
+NEXT = (
+    "",
+    "What to do next:",
+    "   manyclass train DATA MODEL    train on your own data: svmlight files, CSV, Parquet",
+    "   manyclass --help              show all commands",
+    "   In Python: from manyclass import MulticlassSVC, MultinomialLogisticRegression",
+    "   docs/quickstart.md            text, certificates, probabilities, saved models",
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,6 +93,8 @@ def run_demo(
     write("")
     write("2. Made-up text: Zipf's law, groups of similar classes, 10 % wrong labels")
     _show(Split.from_rows(X, y), write)
+    for line in NEXT:
+        write(line)
 
 
 def _show(data: Split, write: Write) -> None:
