@@ -24,6 +24,7 @@ __all__ = [
     "load_data",
     "load_liblinear",
     "load_model",
+    "load_state",
     "load_svmlight",
     "loo_error_bounds",
     "predict_labels",
@@ -31,6 +32,7 @@ __all__ = [
     "save_data",
     "save_liblinear",
     "save_model",
+    "save_state",
     "skops_trusted_types",
     "write_report",
 ]
@@ -53,6 +55,7 @@ _HOMES = {
     "load_data": "manyclass.io.dataset_file",
     "load_liblinear": "manyclass.persistence.liblinear",
     "load_model": "manyclass.persistence.model_file",
+    "load_state": "manyclass.persistence.state_file",
     "load_svmlight": "manyclass.io.svmlight",
     "loo_error_bounds": "manyclass.model_selection.leave_one_out",
     "predict_labels": "manyclass.pipelines",
@@ -60,6 +63,7 @@ _HOMES = {
     "save_data": "manyclass.io.dataset_writer",
     "save_liblinear": "manyclass.persistence.liblinear",
     "save_model": "manyclass.persistence.model_file",
+    "save_state": "manyclass.persistence.state_file",
     "skops_trusted_types": "manyclass.persistence.trusted_types",
     "write_report": "manyclass.reports.report",
 }
