@@ -21,6 +21,7 @@ __all__ = [
     "__version__",
     "c_path",
     "calibrate",
+    "leave_out",
     "load_data",
     "load_liblinear",
     "load_model",
@@ -34,6 +35,7 @@ __all__ = [
     "save_model",
     "save_state",
     "skops_trusted_types",
+    "support",
     "write_report",
 ]
 
@@ -52,6 +54,7 @@ _HOMES = {
     "Taxonomy": "manyclass.problem.taxonomy",
     "c_path": "manyclass.model_selection.path",
     "calibrate": "manyclass.pipelines",
+    "leave_out": "manyclass.model_selection.influence",
     "load_data": "manyclass.io.dataset_file",
     "load_liblinear": "manyclass.persistence.liblinear",
     "load_model": "manyclass.persistence.model_file",
@@ -65,6 +68,7 @@ _HOMES = {
     "save_model": "manyclass.persistence.model_file",
     "save_state": "manyclass.persistence.state_file",
     "skops_trusted_types": "manyclass.persistence.trusted_types",
+    "support": "manyclass.model_selection.influence",
     "write_report": "manyclass.reports.report",
 }
 
