@@ -6,7 +6,7 @@ without the row is a few epochs away from z without z_i (training/warm_start.py)
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
@@ -107,7 +107,7 @@ def support(model: MulticlassSVC) -> Support:
 
 
 def leave_out(
-    X: Rows, y: ArrayLike, rows: ArrayLike, *, tol: float = 1e-6, **parameters: Any
+    X: Rows, y: ArrayLike, rows: ArrayLike, *, tol: float = 1e-6, **parameters: object
 ) -> LeftOut:
     """Train without single rows, one at a time, each from the model with all rows.
 

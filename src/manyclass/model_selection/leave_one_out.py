@@ -9,8 +9,9 @@ its optimum together, half their squared distances counted, so it is within
 
 W is at most R_i + ||E + V_i|| / 2 from that optimum. The lead of a class over another one, in the
 score of x_i, then differs by at most sqrt(2) R_i ||x_i|| from that of the latter. What that leaves
-of either sign is decided, for all formulations and losses of ``MulticlassSVC``. Source: strong convexity of P and -D; compare Okumura, Suzuki,
-Takeuchi: Quick sensitivity analysis for incremental data modification, KDD 2015, sec. 3.
+of either sign is decided, for all formulations and losses of ``MulticlassSVC``. Source: strong
+convexity of P and -D; compare Okumura, Suzuki, Takeuchi: Quick sensitivity analysis for incremental
+data modification, KDD 2015, sec. 3.
 """
 
 from __future__ import annotations
