@@ -21,6 +21,7 @@ ORDER = (
     "plot_sparse_models",
     "plot_formulations",
     "plot_many_classes",
+    "plot_changing_data",
     "plot_streaming",
     "plot_dask_cluster",
     "plot_several_processes",

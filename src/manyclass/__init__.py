@@ -21,9 +21,11 @@ __all__ = [
     "__version__",
     "c_path",
     "calibrate",
+    "leave_out",
     "load_data",
     "load_liblinear",
     "load_model",
+    "load_state",
     "load_svmlight",
     "loo_error_bounds",
     "predict_labels",
@@ -31,7 +33,9 @@ __all__ = [
     "save_data",
     "save_liblinear",
     "save_model",
+    "save_state",
     "skops_trusted_types",
+    "support",
     "write_report",
 ]
 
@@ -50,9 +54,11 @@ _HOMES = {
     "Taxonomy": "manyclass.problem.taxonomy",
     "c_path": "manyclass.model_selection.path",
     "calibrate": "manyclass.pipelines",
+    "leave_out": "manyclass.model_selection.influence",
     "load_data": "manyclass.io.dataset_file",
     "load_liblinear": "manyclass.persistence.liblinear",
     "load_model": "manyclass.persistence.model_file",
+    "load_state": "manyclass.persistence.state_file",
     "load_svmlight": "manyclass.io.svmlight",
     "loo_error_bounds": "manyclass.model_selection.leave_one_out",
     "predict_labels": "manyclass.pipelines",
@@ -60,7 +66,9 @@ _HOMES = {
     "save_data": "manyclass.io.dataset_writer",
     "save_liblinear": "manyclass.persistence.liblinear",
     "save_model": "manyclass.persistence.model_file",
+    "save_state": "manyclass.persistence.state_file",
     "skops_trusted_types": "manyclass.persistence.trusted_types",
+    "support": "manyclass.model_selection.influence",
     "write_report": "manyclass.reports.report",
 }
 

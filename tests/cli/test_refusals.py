@@ -19,6 +19,13 @@ train nix m | nix: no such file or directory; check the name
 train . m | .: is a directory; give the name of a file
 train tiny . | .: is a directory; give the name of a file
 train tiny - | -: a manyclass model goes to a file, not to standard output
+train tiny m --start nix | nix: no such file or directory; check the name
+train tiny m --start one | one: cannot be read as a manyclass model
+train tiny m --start abc -C auto | argument --start: does not go with -C auto; leave it out
+train tiny m --start abc --resume c | argument --start: does not go with --resume; leave one out
+train tiny m --state s --solver stochastic | --state: does not go with --solver stochastic
+train tiny m --state m | m: is the model, too; give --state another name
+train tiny m --state tiny | tiny: is an input too and would be overwritten
 train tiny nix/m | cannot write nix/m: no such file or directory; check the name
 train tiny tiny/m | cannot write tiny/m: not a directory; check the name
 train tiny tiny | tiny: is an input too and would be overwritten

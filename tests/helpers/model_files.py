@@ -32,7 +32,7 @@ def stored(model):
 
 def with_tensors(path, changes):
     """Change tensors of a model file, or leave out those that are None; checksums are right."""
-    tensors, _, metadata = model_file._read(path)
+    tensors, _, metadata = model_file.read_parts(path)
     tensors = {name: value for name, value in {**tensors, **changes}.items() if value is not None}
     write_tensors(path, tensors, metadata)
 

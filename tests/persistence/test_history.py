@@ -87,7 +87,7 @@ def changed(column, value):
 )
 def test_hostile_histories(path, change, message):
     save_model(path, fitted())
-    history = model_file._read(path)[0]["history"]
+    history = model_file.read_parts(path)[0]["history"]
     with_tensors(path, {"history": np.ascontiguousarray(change(history))})
     with pytest.raises(ValueError, match=f"cannot be read as a manyclass model.*{message}"):
         load_model(path)

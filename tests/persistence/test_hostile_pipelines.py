@@ -129,7 +129,7 @@ def test_hostile_tensors(changes, message, path):
 def test_altered_steps_do_no_harm(path):
     """Any bytes of the steps may be others: an error, or some model."""
     save_model(path, text_pipeline())
-    content = model_file._read(path)[0]["around"]
+    content = model_file.read_parts(path)[0]["around"]
     rng = np.random.default_rng(0)
     loaded = 0
     for _ in range(60):

@@ -236,7 +236,7 @@ def test_what_could_not_be_loaded_is_not_saved(attribute, value, message, path):
 def test_weights_lie_in_the_file_as_prediction_uses_them(path):
     model = fitted()
     save_model(path, model)
-    assert model_file._read(path)[0]["weights"].shape == (4, 3)
+    assert model_file.read_parts(path)[0]["weights"].shape == (4, 3)
     loaded = load_model(path)
     assert loaded.coef_.shape == (3, 4)
     assert loaded.coef_.flags.f_contiguous
@@ -251,8 +251,8 @@ def test_weights_are_not_copied_on_saving(path):
 
 def test_a_description_reads_the_file_once(path, monkeypatch):
     save_model(path, fitted())
-    read, calls = model_file._read, []
-    monkeypatch.setattr(model_file, "_read", lambda p: calls.append(p) or read(p))
+    read, calls = model_file.read_parts, []
+    monkeypatch.setattr(model_file, "read_parts", lambda p: calls.append(p) or read(p))
     describe_model(path)
     assert calls == [path]
 
@@ -271,7 +271,7 @@ def test_safetensors_reads_a_model_file(path):
 def test_a_header_without_its_checksum_is_refused(path):
     safetensors = pytest.importorskip("safetensors.numpy")
     save_model(path, fitted())
-    tensors, _, metadata = model_file._read(path)
+    tensors, _, metadata = model_file.read_parts(path)
     del metadata["header_checksum"]
     safetensors.save_file(tensors, path, metadata)
     with pytest.raises(ValueError, match="the checksum of its header differs"):

@@ -1,4 +1,4 @@
-"""Trial: every bit of the headers of model files, data files and checkpoints, flipped one by one.
+"""Trial: every bit of the headers of models, data, checkpoints and states, flipped one by one.
 
 Each flip must be refused. Prints what loads, and ends with 1 if something does.
 
@@ -25,8 +25,10 @@ from manyclass import (
     StochasticClassifier,
     load_data,
     load_model,
+    load_state,
     save_data,
     save_model,
+    save_state,
 )
 from manyclass.training.checkpoint_file import read_checkpoint
 from manyclass.training.checkpoints import found_in
@@ -47,6 +49,8 @@ def files(folder: Path) -> Iterator[tuple[str, Path, Callable[[Path], Any]]]:
         yield name, folder / name, load_model
     save_data(folder / "data", X, y)
     yield "data", folder / "data", load_data
+    save_state(folder / "state", MulticlassSVC(warm_start=True).fit(X, y))
+    yield "state", folder / "state", load_state
     MulticlassSVC(checkpoint=folder / "checkpoints").fit(X, y)
     yield "checkpoint", found_in(folder / "checkpoints")[0], read_checkpoint
 

@@ -19,7 +19,7 @@ from manyclass.cli.input.data import (
     timed,
 )
 from manyclass.cli.input.tables import is_table
-from manyclass.cli.options import parameters
+from manyclass.cli.options import begin, parameters, write_state
 from manyclass.cli.parameter_options import flag_of, foreign_options
 from manyclass.cli.train_options import AUTO
 from manyclass.io import atomic
@@ -46,9 +46,11 @@ def train_multilabel(args: argparse.Namespace, log: Say) -> None:
         log(f"chosen: C = {model.C_:.6g}, mean score {model.best_score_:.4f}")
     else:
         model = MultilabelSVC(C=args.C, **parameters(args, MultilabelSVC))
+        begin(model, args, log)
         X, y = read_multilabel(args, np.dtype(args.dtype), log, args.n_features)
         seconds = timed(args, lambda: model.fit(X, y))
     save_model(args.model, model)
+    write_state(model, args, log)
     proof = model.certificate_
     found = (
         f"weights below {args.prune:g} left out, nothing is proven"

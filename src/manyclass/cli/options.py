@@ -20,6 +20,8 @@ from manyclass.utils.suggestions import meant
 if TYPE_CHECKING:
     from sklearn.base import BaseEstimator
 
+    from manyclass.cli.input.data import Say
+    from manyclass.persistence.state_schema import Stateful
     from manyclass.utils.types import Settings
 
 
@@ -179,3 +181,23 @@ def formulation_names() -> str:
     """List all formulations, with their short names."""
     short = {full: f" ({short})" for short, full in SHORT_NAMES.items()}
     return ", ".join(name + short.get(name, "") for name in FORMULATIONS)
+
+
+def begin(model: Stateful, args: argparse.Namespace, log: Say) -> None:
+    """Let training start from ``--start``, and keep its state for ``--state``."""
+    model.warm_start = bool(args.start or args.state)
+    if not args.start:
+        return
+    from manyclass.persistence.state_file import start_from
+
+    log(f"{args.start}: {start_from(model, args.start)}")
+
+
+def write_state(model: Stateful, args: argparse.Namespace, log: Say) -> None:
+    """Write the state of a training to ``--state``."""
+    if not args.state:
+        return
+    from manyclass.persistence.state_file import save_state
+
+    save_state(args.state, model)
+    log(f"saved {args.state}")

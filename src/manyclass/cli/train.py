@@ -22,7 +22,7 @@ from manyclass.cli.input.data import (
 )
 from manyclass.cli.input.tables import name_features
 from manyclass.cli.multilabel import train_multilabel
-from manyclass.cli.options import LOGISTIC, parameters
+from manyclass.cli.options import LOGISTIC, begin, parameters, write_state
 from manyclass.cli.train_options import AUTO, check_options
 
 if TYPE_CHECKING:
@@ -70,10 +70,14 @@ def _resumable(args: argparse.Namespace) -> Iterator[None]:
 
 def check_files(args: argparse.Namespace) -> None:
     """Refuse files that cannot be written, before the data are read."""
-    from manyclass.cli.input.file_kinds import MODEL, check_output
+    from manyclass.cli.input.file_kinds import MODEL, STATE, check_output
     from manyclass.training.checkpoints import check
 
     check_output(args.model, [args.data], MODEL, force=args.force)
+    if args.state:
+        check_output(args.state, [args.data], STATE, force=args.force)
+        if Path(args.state).resolve() == Path(args.model).resolve():
+            raise UsageError(f"{args.state}: is the model, too; give --state another name")
     if args.checkpoint:
         check(Path(args.checkpoint), resume=args.resume)
 
@@ -112,6 +116,7 @@ def _train_dual(args: argparse.Namespace, log: Say) -> None:
     from manyclass.persistence.model_file import save_model
 
     model = svc_of(args)
+    begin(model, args, log)
     X, y = read(args, np.dtype(args.dtype), log, args.n_features)
     check_labels(args.data, y)
     weigh_classes(model, args, y)
@@ -120,6 +125,7 @@ def _train_dual(args: argparse.Namespace, log: Say) -> None:
     seconds = timed(args, lambda: model.fit(X, y))
     name_features(args, model)
     save_model(args.model, model)
+    write_state(model, args, log)
     log_proof(model, seconds, log)
 
 
@@ -142,6 +148,7 @@ def _train_logistic(args: argparse.Namespace, log: Say) -> None:
     from manyclass.persistence.model_file import save_model
 
     model = logistic_of(args)
+    begin(model, args, log)
     X, y = read(args, np.dtype(args.dtype), log, args.n_features)
     check_labels(args.data, y)
     weigh_classes(model, args, y)
@@ -149,6 +156,7 @@ def _train_logistic(args: argparse.Namespace, log: Say) -> None:
     seconds = timed(args, lambda: model.fit(X, y))
     name_features(args, model)
     save_model(args.model, model)
+    write_state(model, args, log)
     log_proof(model, seconds, log)
 
 

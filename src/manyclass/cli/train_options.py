@@ -74,6 +74,17 @@ def _common_options(parser: CommandParser) -> None:
         "(or accuracy, with --early-stopping) has not improved by T for five epochs",
     )
     offset_option(parser)
+    add(
+        "--start",
+        metavar="OLD",
+        help="start from the state of a training on other rows (--state), or from the weights of a "
+        "model of logistic regression",
+    )
+    add(
+        "--state",
+        metavar="FILE",
+        help="also write the model with its state, from which --start continues on other rows",
+    )
     estimator_options(parser)
 
 
@@ -189,8 +200,22 @@ def _refuse_other_solver(args: argparse.Namespace) -> None:
             raise UsageError(f"argument {flag_of(name)}: goes with --solver {other}")
 
 
+def _check_state(args: argparse.Namespace) -> None:
+    """Refuse training that neither starts from a state nor leaves one."""
+    for flag in ("start", "state"):
+        if not getattr(args, flag):
+            continue
+        if args.solver != "dual" or args.C == AUTO:
+            option = "--solver" if args.solver != "dual" else "-C"
+            given = args.solver if args.solver != "dual" else AUTO
+            raise UsageError(f"argument --{flag}: does not go with {option} {given}; leave it out")
+        if flag == "start" and args.resume:
+            raise UsageError("argument --start: does not go with --resume; leave one out")
+
+
 def check_options(args: argparse.Namespace) -> None:
     """Set defaults and refuse incompatible options, before the data are read."""
+    _check_state(args)
     _check_multilabel(args)
     _refuse_other_solver(args)
     args.formulation = args.formulation or "crammer_singer"

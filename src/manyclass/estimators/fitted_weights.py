@@ -156,3 +156,22 @@ class FittedWeights:
             )
             for label, (best, w) in zip(self.classes_.tolist(), found, strict=True)
         }
+
+
+STATE = "_warm_start"  # of an estimator: where its next fit starts
+
+
+def keeps_state(estimator: object) -> bool:
+    """Whether an estimator knows where its next fit starts."""
+    return STATE in vars(estimator)
+
+
+def kept_state(estimator: object) -> object:
+    """Return where the next fit of an estimator starts: a WarmStart, or a LabelStart."""
+    found: object = vars(estimator)[STATE]
+    return found
+
+
+def keep_state(estimator: object, state: object) -> None:
+    """Let the next fit of an estimator start there."""
+    vars(estimator)[STATE] = state

@@ -285,16 +285,21 @@ class MultinomialLogisticRegression(ProbabilitiesMixin, CallbackSupportMixin, Ex
         known = super()._remembered()
         if known is not None or not self.warm_start or not hasattr(self, "classes_"):
             return known
-        W = join_weights(self._coefficients, self.intercept_, self._bias)
-        n_features, n_classes = W.shape[0] - 1, W.shape[1]
-        start = replace(Start.at_zero(0, n_classes, W.dtype), weights=W)
-        return WarmStart(start, self.classes_, LOGISTIC, self.loss, n_features)
+        return start_at_weights(self)
 
     def _proof(self, solution: Solution) -> tuple[Certificate, list[EpochRecord]]:
         """Return certificate and history; of two classes, of the binary problem."""
         if solution.weights.shape[1] > 2:
             return solution.certificate, solution.history
         return solution.certificate.times(2.0), [record.times(2.0) for record in solution.history]
+
+
+def start_at_weights(model: MultinomialLogisticRegression) -> WarmStart:
+    """Return a state that has the coefficients of a fitted model alone."""
+    W = join_weights(model._coefficients, model.intercept_, model._bias)
+    n_features, n_classes = W.shape[0] - 1, W.shape[1]
+    start = replace(Start.at_zero(0, n_classes, W.dtype), weights=W)
+    return WarmStart(start, model.classes_, LOGISTIC, model.loss, n_features)
 
 
 def with_half_rows(dataset: Dataset) -> Dataset:

@@ -7,10 +7,11 @@ its optimum together, half their squared distances counted, so it is within
 
     R_i = sqrt(G + ||V_i||^2 / 4 + <V_i, E> / 2 - ||E||^2 / 4)   of   (W + W(z) - V_i) / 2.
 
-The lead of a class over another one, in the score of x_i, then differs by at most sqrt(2) R_i
-||x_i|| from that of the latter. What that leaves of either sign is decided, for all formulations
-and losses of ``MulticlassSVC``. Source: strong convexity of P and -D; compare Okumura, Suzuki,
-Takeuchi: Quick sensitivity analysis for incremental data modification, KDD 2015, sec. 3.
+W is at most R_i + ||E + V_i|| / 2 from that optimum. The lead of a class over another one, in the
+score of x_i, then differs by at most sqrt(2) R_i ||x_i|| from that of the latter. What that leaves
+of either sign is decided, for all formulations and losses of ``MulticlassSVC``. Source: strong
+convexity of P and -D; compare Okumura, Suzuki, Takeuchi: Quick sensitivity analysis for incremental
+data modification, KDD 2015, sec. 3.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ from manyclass.model_selection.folds import TrainingRows, fit
 from manyclass.problem.objective import coefficients_of, losses_of
 from manyclass.problem.problem import Problem
 from manyclass.problem.solution import Start
-from manyclass.utils.types import Array, Rows
+from manyclass.utils.types import Array, Rows, Settings
 
 NUMBERS_AT_A_TIME = 1 << 22
 RIGHT, UNDECIDED, WRONG = 1, 0, -1
@@ -44,6 +45,9 @@ class LeaveOneOutBounds(NamedTuple):
         Bounds of the share of examples that the model without them gets wrong.
     verdicts : ndarray of shape (n_samples,), int8
         1: it surely gets the example right; -1: surely wrong; 0: not decided.
+    changes : ndarray of shape (n_samples,)
+        Upper bounds of the Frobenius norm by which the weights change without the example,
+        intercepts included (divided by ``intercept_scaling``).
     model : MulticlassSVC
         The fit.
     """
@@ -51,6 +55,7 @@ class LeaveOneOutBounds(NamedTuple):
     lower: float
     upper: float
     verdicts: NDArray[np.int8]
+    changes: NDArray[np.float64]
     model: MulticlassSVC
 
 
@@ -92,31 +97,45 @@ def loo_error_bounds(
     >>> 0 <= bounds.lower <= bounds.upper <= 1
     True
     """
-    refused = REFUSED & set(parameters)
-    if refused:
-        raise TypeError(f"loo_error_bounds has no parameter {min(refused)!r}")
-    if isinstance(parameters.get("class_weight"), str):
-        raise ValueError(
-            'class_weight="balanced" changes when an example is left out; '
-            "give the weights as a dict"
-        )
-    settings = {"max_iter": 10_000, **parameters, "tol": tol}
-    model = MulticlassSVC(**settings, weights="dense")
+    model = exact_model("loo_error_bounds", tol, parameters)
     rows, targets = validated(model, X, y, dtype=np.float64)
     found = fit(model, TrainingRows(rows, targets, None))
     problem = Training(model).given(rows, targets, None).problem
     dataset = problem.dataset
     if dataset.n_examples != len(targets):
         raise ValueError("a class of weight 0 is left out of training; give it another weight")
-    verdicts = _verdicts(problem, found.start.start, found.dual_objective)
+    verdicts, changes = _bounds(problem, found.start.start, found.dual_objective)
     # Without its only example, a class is not known.
     verdicts[np.bincount(dataset.labels)[dataset.labels] == 1] = WRONG
     wrong, right = np.mean(verdicts == WRONG), np.mean(verdicts == RIGHT)
-    return LeaveOneOutBounds(float(wrong), float(1 - right), verdicts, model)
+    return LeaveOneOutBounds(float(wrong), float(1 - right), verdicts, changes, model)
 
 
-def _verdicts(problem: Problem, end: Start, dual: float) -> NDArray[np.int8]:
-    """Decide what can be decided, in parts of the rows, from where training ended."""
+def exact_model(function: str, tol: float, parameters: Settings) -> MulticlassSVC:
+    """Return the model of a function that leaves out examples.
+
+    Raises
+    ------
+    TypeError
+        If there is no such parameter.
+    ValueError
+        If class weights differ without an example.
+    """
+    refused = REFUSED & set(parameters)
+    if refused:
+        raise TypeError(f"{function} has no parameter {min(refused)!r}")
+    if isinstance(parameters.get("class_weight"), str):
+        raise ValueError(
+            'class_weight="balanced" changes when an example is left out; '
+            "give the weights as a dict"
+        )
+    return MulticlassSVC(**{"max_iter": 10_000, **parameters, "tol": tol}, weights="dense")
+
+
+def _bounds(
+    problem: Problem, end: Start, dual: float
+) -> tuple[NDArray[np.int8], NDArray[np.float64]]:
+    """Decide what can be decided, and bound changes, from where training ended."""
     data, matrix = problem.dataset, problem.dataset.matrix()
     step = max(1, NUMBERS_AT_A_TIME // data.n_classes)
     parts = [slice(begin, begin + step) for begin in range(0, data.n_examples, step)]
@@ -134,7 +153,7 @@ def _verdicts(problem: Problem, end: Start, dual: float) -> NDArray[np.int8]:
     W = of_z if end.weights is None else np.asarray(end.weights)
     losses = [problem.costs[part] @ losses_of(problem, scores(part, W), part) for part in parts]
     gap = max(0.0, 0.5 * float(np.sum(W * W)) + float(np.sum(losses)) - dual)
-    slack = gap - 0.25 * float(np.sum((W - of_z) ** 2))
+    apart = float(np.sum((W - of_z) ** 2))
     squares = row_norms(matrix, squared=True) + data.bias**2
     decided = [
         _decided(
@@ -143,11 +162,13 @@ def _verdicts(problem: Problem, end: Start, dual: float) -> NDArray[np.int8]:
             added(part),
             data.labels[part],
             squares[part],
-            slack,
+            gap,
+            apart,
         )
         for part in parts
     ]
-    return np.concatenate(decided)
+    verdicts, changes = zip(*decided, strict=True)
+    return np.concatenate(verdicts), np.concatenate(changes)
 
 
 def _decided(
@@ -156,15 +177,20 @@ def _decided(
     added: NDArray[np.float64],
     labels: NDArray[np.int32],
     squares: NDArray[np.float64],
-    slack: float,
-) -> NDArray[np.int8]:
-    """Decide some rows; ``slack``: G - ||E||^2 / 4."""
+    gap: float,
+    apart: float,
+) -> tuple[NDArray[np.int8], NDArray[np.float64]]:
+    """Decide some rows and bound their changes; ``apart``: ||E||^2."""
     rows = np.arange(len(labels))
     center = 0.5 * (scores + scores_of_z - added * squares[:, None])
     own = center[rows, labels].copy()
     center[rows, labels] = -np.inf
     lead = own - center.max(axis=1)
     cross = (added * (scores - scores_of_z)).sum(axis=1)
-    square = slack + (added**2).sum(axis=1) * squares / 4 + cross / 2
-    most = np.sqrt(2 * squares * np.maximum(square, 0))
-    return np.where(lead > most, RIGHT, np.where(lead < -most, WRONG, UNDECIDED)).astype(np.int8)
+    of_row = (added**2).sum(axis=1) * squares
+    square = np.maximum(gap - apart / 4 + of_row / 4 + cross / 2, 0)
+    most = np.sqrt(2 * squares * square)
+    verdicts = np.where(lead > most, RIGHT, np.where(lead < -most, WRONG, UNDECIDED))
+    # W is (E + V_i) / 2 from that center.
+    changes = np.sqrt(square) + 0.5 * np.sqrt(np.maximum(apart + 2 * cross + of_row, 0))
+    return verdicts.astype(np.int8), changes

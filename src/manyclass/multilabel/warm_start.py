@@ -39,6 +39,11 @@ class LabelStart:
     state: WarmStart
     indicator: CsrArray
 
+    @property
+    def n_rows(self) -> int:
+        """Number of rows of the earlier fit."""
+        return self.state.n_rows
+
     @classmethod
     def from_training(
         cls, labelled: Labelled, z: CsrArray, classes: Array, prints: Prints

@@ -81,6 +81,8 @@ FORMAT = TensorFormat(
 Source: TypeAlias = str | os.PathLike[str] | IO[bytes]
 # A sparse model is mapped where its file has more bytes, or more of the memory, than this.
 LARGE, SHARE_OF_MEMORY = 1 << 30, 0.25
+# Raised by contents that do not fit together.
+ODDITIES = (LookupError, TypeError, ValueError, OverflowError, AttributeError)
 
 
 def save_model(path: Source, estimator: Model) -> None:
@@ -187,7 +189,7 @@ def metadata_of(tensors: dict[str, Array], model: Settings) -> dict[str, str]:
     try:
         text = json.dumps(model)
         _unpacked(tensors, json.loads(text))
-    except (LookupError, TypeError, ValueError, OverflowError, AttributeError) as error:
+    except ODDITIES as error:
         raise ValueError(f"the model cannot be saved: {one_line(error)}") from error
     return FORMAT.metadata(model=text)
 
@@ -280,10 +282,10 @@ def _unpacked(tensors: dict[str, Array], model: Settings) -> Model:
 
 def _load(source: Source) -> tuple[Model, dict[str, str]]:
     """Read an estimator and the metadata of its file."""
-    tensors, model, metadata = _read(source)
+    tensors, model, metadata = read_parts(source)
     try:
         return _unpacked(tensors, model), metadata
-    except (LookupError, TypeError, ValueError, OverflowError, AttributeError) as error:
+    except ODDITIES as error:
         raise FORMAT.damaged(
             _name_of(source), f"its contents do not fit together ({one_line(error)})"
         ) from None
@@ -312,33 +314,37 @@ def _name_of(source: Source) -> Path:
     return Path(source) if isinstance(source, str | os.PathLike) else Path("the file object")
 
 
-def _read(source: Source) -> tuple[dict[str, Array], Settings, dict[str, str]]:
+def read_parts(
+    source: Source, form: TensorFormat = FORMAT
+) -> tuple[dict[str, Array], Settings, dict[str, str]]:
     """Tensors, model and metadata of a file, checked as far as they can be without each other."""
     with _opened(source) as file:
-        return _parts(file, _name_of(source))
+        return _parts(file, _name_of(source), form)
 
 
-def _parts(file: IO[bytes], path: Path) -> tuple[dict[str, Array], Settings, dict[str, str]]:
+def _parts(
+    file: IO[bytes], path: Path, form: TensorFormat
+) -> tuple[dict[str, Array], Settings, dict[str, str]]:
     try:
         header = read_header(file)
     except ValueError as error:
-        raise _damaged(path, error) from None
-    FORMAT.check(path, header)
+        raise _damaged(path, error, form) from None
+    form.check(path, header)
     names, metadata = set(header.tensors), header.metadata
     large = os.fstat(file.fileno()).st_size > min(LARGE, SHARE_OF_MEMORY * available_memory())
     try:
         tensors = read_tensors(file, names, _may_be_mapped(names) if large else ())
     except ValueError as error:
-        raise _damaged(path, error) from None
+        raise _damaged(path, error, form) from None
     if metadata.get("checksum") != checksum(tensors):
-        raise FORMAT.damaged(path, "its contents are damaged: the checksum differs")
+        raise form.damaged(path, "its contents are damaged: the checksum differs")
     try:
         model = json.loads(metadata["model"])
     except (KeyError, ValueError, RecursionError) as error:
-        raise FORMAT.damaged(path, f"its header is damaged ({one_line(error)})") from None
+        raise form.damaged(path, f"its header is damaged ({one_line(error)})") from None
     known = isinstance(model, dict) and ("classifiers" in model or _name_in(model) in CLASSIFIERS)
     if not known:
-        raise FORMAT.damaged(path, "it holds no estimator that this version knows")
+        raise form.damaged(path, "it holds no estimator that this version knows")
     return tensors, model, metadata
 
 
@@ -351,5 +357,6 @@ def _may_be_mapped(names: set[str]) -> set[str]:
     return {name for name in names if name.rpartition("/")[2] in SPARSE}
 
 
-def _damaged(path: Path, error: Exception) -> ValueError:
-    return FORMAT.damaged(path, f"it is damaged, truncated or no model file ({one_line(error)})")
+def _damaged(path: Path, error: Exception, form: TensorFormat) -> ValueError:
+    why = f"it is damaged, truncated or no {form.kind} ({one_line(error)})"
+    return form.damaged(path, why)

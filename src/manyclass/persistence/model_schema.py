@@ -74,15 +74,9 @@ def pack_facts(estimator: Estimator) -> tuple[dict[str, Array], Settings]:
         "n_iter": estimator.n_iter_,
         **KINDS[name].facts(estimator),
     }
-    tensors: dict[str, Array] = {}
     classes = estimator.classes_
-    if classes.dtype.kind in "iufb":
-        tensors["classes"] = classes
-    elif all(isinstance(c, str) for c in classes.tolist()):
-        model["classes"] = classes.tolist()
-        model["classes_are_objects"] = classes.dtype.kind == "O"
-    else:
-        raise ValueError(f"classes must be numbers or strings to be saved, not {classes.dtype}")
+    tensors, names = pack_classes(classes)
+    model.update(names)
     if hasattr(estimator, "feature_names_in_"):
         model["feature_names"] = estimator.feature_names_in_.tolist()
     if isinstance(estimator, MultilabelSVC):
@@ -95,6 +89,21 @@ def pack_facts(estimator: Estimator) -> tuple[dict[str, Array], Settings]:
     if getattr(estimator, "history_", None):
         tensors[HISTORY] = history_tensor(estimator.history_)
     return tensors, model
+
+
+def pack_classes(classes: Array) -> tuple[dict[str, Array], Settings]:
+    """Return classes as a tensor if they are numbers, else as JSON.
+
+    Raises
+    ------
+    ValueError
+        If they are neither numbers nor strings.
+    """
+    if classes.dtype.kind in "iufb":
+        return {"classes": classes}, {}
+    if all(isinstance(c, str) for c in classes.tolist()):
+        return {}, {"classes": classes.tolist(), "classes_are_objects": classes.dtype.kind == "O"}
+    raise ValueError(f"classes must be numbers or strings to be saved, not {classes.dtype}")
 
 
 def plain_params(estimator: BaseEstimator) -> Settings:
@@ -132,7 +141,7 @@ def _plain(value: object) -> object:
 def unpack(tensors: dict[str, Array], model: Settings) -> Estimator:
     """Put an estimator together; undoes ``pack``."""
     kind, estimator = KINDS[model["estimator"]], new(model)
-    classes = _classes(tensors, model, kind)
+    classes = unpack_classes(tensors, model, kind)
     n_scores = kind.n_scores(len(classes))
     coef, intercept = _coefficients(tensors, n_scores), tensors["intercept"]
     _check_intercept(intercept, n_scores)
@@ -228,7 +237,8 @@ def _check_numbers(array: Array) -> None:
         raise ValueError("weights or intercepts are not finite")
 
 
-def _classes(tensors: dict[str, Array], model: Settings, kind: ModelKind) -> Array:
+def unpack_classes(tensors: dict[str, Array], model: Settings, kind: ModelKind) -> Array:
+    """Return the classes of tensors and JSON; undoes ``pack_classes``."""
     if "classes" in tensors:
         classes = tensors["classes"]
         if classes.ndim != 1 or classes.dtype.kind not in "iufb":

@@ -74,6 +74,12 @@ def save_checkpoint(path: Path, start: Start, seed: int, facts: Facts) -> None:
     ------
     OSError
     """
+    tensors = {**tensors_of_start(start), "seed": np.array([seed], np.int64)}
+    write_tensors(path, tensors, FORMAT.metadata(problem=json.dumps(facts)))
+
+
+def tensors_of_start(start: Start) -> Tensors:
+    """Return the tensors of z, W, history and epochs."""
     z = sp.csr_array(start.duals)
     records = [astuple(record) for record in start.history]
     tensors = {
@@ -82,11 +88,10 @@ def save_checkpoint(path: Path, start: Start, seed: int, facts: Facts) -> None:
         "duals.values": np.ascontiguousarray(z.data),
         "history": np.array(records, np.float64).reshape(-1, len(fields(EpochRecord))),
         "epochs": np.ascontiguousarray(start.epochs_of_classes(), np.int64),
-        "seed": np.array([seed], np.int64),
     }
     if start.weights is not None:
         tensors["weights"] = np.ascontiguousarray(start.weights)
-    write_tensors(path, tensors, FORMAT.metadata(problem=json.dumps(facts)))
+    return tensors
 
 
 def read_checkpoint(path: Path) -> tuple[Tensors, Facts]:
@@ -125,14 +130,19 @@ def start_of_tensors(path: Path, tensors: Tensors, problem: Problem) -> Start:
     DamagedError
     """
     try:
-        return Start(
-            _duals(tensors, problem),
-            _weights(tensors, problem),
-            _history(tensors),
-            _epochs(tensors, problem),
-        )
+        return checked_start(tensors, problem)
     except (KeyError, TypeError, ValueError, OverflowError) as error:
         raise FORMAT.damaged(path, error) from None
+
+
+def checked_start(tensors: Tensors, problem: Problem) -> Start:
+    """Return the start of tensors; anything invalid raises an error of Python or NumPy."""
+    return Start(
+        _duals(tensors, problem),
+        _weights(tensors, problem),
+        _history(tensors),
+        _epochs(tensors, problem),
+    )
 
 
 def seed_of_tensors(path: Path, tensors: Tensors) -> int:
@@ -143,7 +153,7 @@ def seed_of_tensors(path: Path, tensors: Tensors) -> int:
     DamagedError
     """
     try:
-        _expect(tensors["seed"], np.dtype(np.int64), (1,))
+        expect(tensors["seed"], np.dtype(np.int64), (1,))
         seed = int(tensors["seed"][0])
         if not 0 <= seed < SEEDS:
             raise ValueError("the seed is out of range")
@@ -155,10 +165,10 @@ def seed_of_tensors(path: Path, tensors: Tensors) -> int:
 def _duals(tensors: Tensors, problem: Problem) -> CsrArray:
     n, k = problem.dataset.n_examples, problem.dataset.n_classes
     indptr, classes, values = (tensors[name] for name in DUALS)
-    _expect(indptr, np.dtype(np.int64), (n + 1,))
+    expect(indptr, np.dtype(np.int64), (n + 1,))
     size = (int(indptr[-1]),)
-    _expect(classes, np.dtype(np.int32), size)
-    _expect(values, problem.dataset.dtype, size)
+    expect(classes, np.dtype(np.int32), size)
+    expect(values, problem.dataset.dtype, size)
     if indptr[0] != 0 or (np.diff(indptr) < 0).any():
         raise ValueError("z has no rows")
     if size[0] and (classes.min() < 0 or classes.max() >= k):
@@ -197,7 +207,7 @@ def _weights(tensors: Tensors, problem: Problem) -> Array | None:
     if "weights" not in tensors:
         return None
     data, W = problem.dataset, tensors["weights"]
-    _expect(W, data.dtype, (data.n_features + 1, data.n_classes))
+    expect(W, data.dtype, (data.n_features + 1, data.n_classes))
     if not np.isfinite(W).all():
         raise ValueError("weights are not finite")
     return W
@@ -205,7 +215,7 @@ def _weights(tensors: Tensors, problem: Problem) -> Array | None:
 
 def _history(tensors: Tensors) -> tuple[EpochRecord, ...]:
     names = fields(EpochRecord)
-    _expect(tensors["history"], np.dtype(np.float64), (len(tensors["history"]), len(names)))
+    expect(tensors["history"], np.dtype(np.float64), (len(tensors["history"]), len(names)))
     whole = [name.type == "int" for name in names]
     return tuple(
         EpochRecord(*(int(x) if is_int else x for x, is_int in zip(row, whole, strict=True)))
@@ -215,13 +225,14 @@ def _history(tensors: Tensors) -> tuple[EpochRecord, ...]:
 
 def _epochs(tensors: Tensors, problem: Problem) -> NDArray[np.int64]:
     epochs = tensors["epochs"]
-    _expect(epochs, np.dtype(np.int64), (problem.dataset.n_classes,))
+    expect(epochs, np.dtype(np.int64), (problem.dataset.n_classes,))
     if (epochs < 0).any():
         raise ValueError("numbers of epochs are negative")
     return epochs
 
 
-def _expect(array: Array, dtype: DType, shape: tuple[int, ...]) -> None:
+def expect(array: Array, dtype: DType, shape: tuple[int, ...]) -> None:
+    """Refuse an array of another type or shape."""
     if array.dtype != dtype or array.shape != shape:
         raise ValueError(
             f"an array of {array.dtype} {array.shape} stands in the place of {dtype} {shape}"

@@ -83,6 +83,11 @@ class WarmStart:
     prints: Prints | None = None
     columns: MergedColumns | None = None
 
+    @property
+    def n_rows(self) -> int:
+        """Number of rows of the earlier fit; 0 where W alone is known."""
+        return 0 if self.labels is None else len(self.labels)
+
     @classmethod
     def from_problem(
         cls, problem: Problem, start: Start, classes: Array, prints: Prints | None = None

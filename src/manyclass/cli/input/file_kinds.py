@@ -93,6 +93,7 @@ def _has_format(format_: str, path: Path) -> bool:
 
 
 MODEL = FileKind("manyclass model", partial(_has_format, "manyclass"))
+STATE = FileKind("state file", partial(_has_format, "manyclass state"))
 DATA = FileKind("converted data file", partial(_has_format, "manyclass-data"))
 
 

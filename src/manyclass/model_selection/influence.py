@@ -1,0 +1,180 @@
+"""Influence of single rows: their dual variables, and the model without them.
+
+A row with z_i = 0 does not move W: without it, W is still optimal. Where z_i is not 0, the model
+without the row is a few epochs away from z without z_i (training/warm_start.py).
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import ArrayLike, NDArray
+from sklearn.utils.validation import check_is_fitted
+
+from manyclass.arrays.input_arrays import on_host
+from manyclass.estimators.exact_fit import Training
+from manyclass.estimators.fitted_weights import keep_state, keeps_state, kept_state
+from manyclass.estimators.svc import MulticlassSVC
+from manyclass.estimators.validation import validated
+from manyclass.model_selection.leave_one_out import exact_model
+from manyclass.training.warm_start import WarmStart
+from manyclass.utils.types import CsrArray, Rows
+
+
+class Support(NamedTuple):
+    """Rows whose dual variables are not all 0.
+
+    Attributes
+    ----------
+    rows : ndarray of shape (n_support,), int64
+        Their numbers in X, ascending; rows of weight 0 do not count.
+    duals : CSR array of shape (n_support, n_classes)
+        Their dual variables, a column for each of ``classes_``.
+    """
+
+    rows: NDArray[np.int64]
+    duals: CsrArray
+
+
+class LeftOut(NamedTuple):
+    """Models that lack one row each.
+
+    Attributes
+    ----------
+    rows : ndarray of shape (n_rows,), int64
+        The rows.
+    changes : ndarray of shape (n_rows,)
+        Frobenius norm by which the weights change without the row, intercepts included (divided by
+        ``intercept_scaling``).
+    margins : ndarray of shape (n_rows,)
+        Score of the row's class less the largest other score, by the model without the row:
+        negative where it predicts a different class, as for many wrong labels.
+    """
+
+    rows: NDArray[np.int64]
+    changes: NDArray[np.float64]
+    margins: NDArray[np.float64]
+
+
+def support(model: MulticlassSVC) -> Support:
+    """Find the rows on which a fitted SVM depends.
+
+    Without the other rows, training would find the same weights.
+
+    Parameters
+    ----------
+    model : MulticlassSVC
+        Fitted with ``warm_start=True``, which keeps the dual variables.
+
+    Returns
+    -------
+    Support
+
+    Raises
+    ------
+    TypeError
+        If it is something else.
+    sklearn.exceptions.NotFittedError
+        If the model is not fitted.
+    ValueError
+        If it was fitted with ``warm_start=False``.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from manyclass import MulticlassSVC, support
+    >>> X, y = load_iris(return_X_y=True)
+    >>> model = MulticlassSVC(tol=1e-6, warm_start=True, random_state=0).fit(X, y)
+    >>> found = support(model)
+    >>> len(found.rows) < 50
+    True
+    >>> again = MulticlassSVC(tol=1e-6, random_state=0).fit(X[found.rows], y[found.rows])
+    >>> bool(abs(again.coef_ - model.coef_).max() < 0.05)
+    True
+    """
+    if not isinstance(model, MulticlassSVC):
+        raise TypeError(f"support takes a MulticlassSVC, not {type(model).__name__}")
+    check_is_fitted(model)
+    if not keeps_state(model):
+        raise ValueError("the model has no dual variables; fit it with warm_start=True")
+    state = kept_state(model)
+    assert isinstance(state, WarmStart)
+    z = sp.csr_array(state.start.duals)
+    rows = np.flatnonzero(np.diff(z.indptr))
+    return Support(rows, z[rows])
+
+
+def leave_out(
+    X: Rows, y: ArrayLike, rows: ArrayLike, *, tol: float = 1e-6, **parameters: object
+) -> LeftOut:
+    """Train without single rows, one at a time, each from the model with all rows.
+
+    ``loo_error_bounds`` bounds the changes of all rows by one fit; ask here for the rows with the
+    largest bounds.
+
+    Parameters
+    ----------
+    X : {array-like, sparse matrix} of shape (n_samples, n_features)
+    y : array-like of shape (n_samples,)
+    rows : array-like of shape (n_rows,)
+        Numbers of the rows, from 0.
+    tol : float, default=1e-6
+        Relative gap of each fit.
+    **parameters
+        Of ``MulticlassSVC``: formulation, C, loss, fit_intercept, class_weight, ...
+
+    Returns
+    -------
+    LeftOut
+
+    Raises
+    ------
+    ValueError
+        As ``MulticlassSVC.fit``; if a row does not exist; or if ``class_weight="balanced"``.
+    TypeError
+        If a parameter is not known.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from manyclass import leave_out, loo_error_bounds
+    >>> X, y = load_iris(return_X_y=True)
+    >>> y[3] = 2  # a wrong label
+    >>> bounds = loo_error_bounds(X, y, C=1.0, random_state=0)
+    >>> suspects = (bounds.verdicts == -1).nonzero()[0]
+    >>> found = leave_out(X, y, suspects, C=1.0, random_state=0)
+    >>> int(found.rows[found.margins.argmin()])
+    3
+    """
+    model = exact_model("leave_out", tol, parameters).set_params(warm_start=True)
+    given, targets = validated(model, X, y, dtype=np.float64)
+    labels, chosen = np.asarray(on_host(targets)), _checked(rows, len(targets))
+    whole = np.asarray(Training(model).run(given, labels, None).weights)
+    bias = float(model.intercept_scaling) if model.fit_intercept else 0.0
+    found, numbers = [], np.arange(len(labels))
+    for row in chosen.tolist():
+        others = numbers != row
+        one = MulticlassSVC(**model.get_params(deep=False))
+        keep_state(one, kept_state(model))
+        # A class stays where this was its only row.
+        training = Training(one, is_final=False, classes=model.classes_)
+        W = np.asarray(training.run(given[others], labels[others], None).weights)
+        scores = np.asarray(given[[row]] @ W[:-1]).ravel() + bias * W[-1]
+        own = model.classes_ == labels[row]
+        margin = float(scores[own][0] - scores[~own].max())
+        found.append((float(np.linalg.norm(W - whole)), margin))
+    table = np.array(found, np.float64).reshape(-1, 2)
+    return LeftOut(chosen, table[:, 0], table[:, 1])
+
+
+def _checked(rows: ArrayLike, n: int) -> NDArray[np.int64]:
+    """Return numbers of rows."""
+    numbers = np.asarray(on_host(rows))
+    if numbers.ndim != 1 or (numbers.size and numbers.dtype.kind not in "iu"):
+        raise ValueError(f"rows must be a list of row numbers, not {rows!r}")
+    if numbers.size and not (numbers.min() >= 0 and numbers.max() < n):
+        wrong = numbers[(numbers < 0) | (numbers >= n)][0]
+        raise ValueError(f"rows must be from 0 to {n - 1}; there is no row {wrong}")
+    return numbers.astype(np.int64)
