@@ -1,7 +1,9 @@
 """The command line: training and prediction, what they do and print."""
 
+import argparse
 import json
 import os
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -15,7 +17,8 @@ from manyclass import (
     save_model,
 )
 from manyclass.cli import predict
-from manyclass.cli.console import proven
+from manyclass.cli.commands import EXAMPLES, build_parser
+from manyclass.cli.console import UsageError, proven
 from manyclass.problem.formulations import SHORT_NAMES
 from tests.helpers.catalog import PAIRS
 from tests.helpers.command_line import TINY, names
@@ -279,3 +282,33 @@ def test_training_goes_on_from_a_checkpoint(run, corpus, here):
     assert "c/checkpoint-000003: is a checkpoint of another problem (C: 1.0 there" in message
     message = run.fails("train", data, "m", "--checkpoint", "c")
     assert message.startswith("c: holds a checkpoint of an earlier training; continue it with")
+
+
+def test_every_command_has_an_example_that_its_parser_takes():
+    parser = build_parser()
+    commands = next(a for a in parser._actions if isinstance(a, argparse._SubParsersAction)).choices
+    assert set(EXAMPLES) == set(commands)
+    for name, example in EXAMPLES.items():
+        args = parser.parse_args(example.split()[1:])
+        assert args.command == name
+        assert example in commands[name].format_help()
+
+
+def test_help_of_train_begins_with_what_is_trained():
+    parser = build_parser()
+    commands = next(a for a in parser._actions if isinstance(a, argparse._SubParsersAction)).choices
+    for name in ("train", "cv"):
+        text = commands[name].format_help().partition("show this help message")[2]
+        assert text.index("-C") < text.index("--formulation") < text.index("--tol")
+        assert text.index("--tol") < text.index("--zero-based") < text.index("--quiet")
+
+
+def test_completion_of_shells(capsys, monkeypatch):
+    pytest.importorskip("shtab")
+    with pytest.raises(SystemExit) as ended:
+        build_parser().parse_args(["--print-completion", "bash"])
+    assert not ended.value.code
+    assert "--formulation" in capsys.readouterr().out
+    monkeypatch.setitem(sys.modules, "shtab", None)
+    with pytest.raises(UsageError, match="needs a package: pip install shtab"):
+        build_parser().parse_args(["--print-completion", "zsh"])

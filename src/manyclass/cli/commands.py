@@ -56,6 +56,20 @@ DATA are rows that training has not seen. One number, the temperature by which s
 is chosen for the least log loss; predictions stay as they are. predict --probabilities and report
 then have probabilities.
 """
+# One for each command, which its help shows.
+EXAMPLES = {
+    "train": "manyclass train -C 1 --formulation ww --label topic train.csv topics.model",
+    "cv": "manyclass cv --formulation logistic --folds 10 --jobs -1 train.svm",
+    "predict": "manyclass predict test.svm topics.model labels.txt",
+    "evaluate": "manyclass evaluate test.svm topics.model",
+    "calibrate": "manyclass calibrate held_out.svm topics.model calibrated.model",
+    "report": "manyclass report topics.model test.svm -o report.html",
+    "info": "manyclass info topics.model",
+    "export": "manyclass export topics.model topics.onnx --format onnx",
+    "import": "manyclass import liblinear.model topics.model",
+    "convert": "manyclass convert train.svm.bz2 train.rows",
+    "demo": "manyclass demo",
+}
 # Modules loaded before a command begins, while Ctrl-C waits.
 NEEDS = (
     "manyclass.persistence.model_file",
@@ -77,6 +91,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         Exit code: 0, 2 after an error, 130 after Ctrl-C, 143 after SIGTERM where it is handled.
     """
     words: Callable[[str], str] = str
+    args: argparse.Namespace | None = None
     try:
         args = _parsed(argv)
         words = partial(in_flags, args=args)
@@ -92,7 +107,7 @@ def main(argv: Sequence[str] | None = None) -> int:
             console.exit_by_signal()
         return code
     except BrokenPipeError:
-        if args.run is _train:
+        if args is not None and args.run is _train:
             console.print_error(
                 "manyclass: standard output was closed: training ended, and no model is written; "
                 "redirect the output to a file, or use --quiet"
@@ -167,6 +182,12 @@ def build_parser() -> CommandParser:
         allow_abbrev=False,
     )
     parser.add_argument("--version", action="version", version=f"manyclass {__version__}")
+    parser.add_argument(
+        "--print-completion",
+        choices=["bash", "zsh", "tcsh"],
+        action=_Completion,
+        help="print a script that completes commands and options in this shell",
+    )
     commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
 
     def command(
@@ -176,7 +197,7 @@ def build_parser() -> CommandParser:
             name,
             help=text,
             description=f"{text[0].upper()}{text[1:]}.",
-            epilog=epilog,
+            epilog=f"example: {EXAMPLES[name]}\n\n{epilog}",
             formatter_class=argparse.RawDescriptionHelpFormatter,
             allow_abbrev=False,
         )
@@ -202,6 +223,27 @@ def build_parser() -> CommandParser:
     demo = command("demo", _demo, "train on digits and synthetic text, and compare with LinearSVC")
     demo.set_defaults(needs=["manyclass.cli.demo"])
     return parser
+
+
+class _Completion(argparse.Action):
+    """Print a script of completion, which shtab writes, and exit."""
+
+    def __call__(
+        self,
+        parser: argparse.ArgumentParser,
+        _namespace: argparse.Namespace,
+        values: str | Sequence[object] | None,
+        _option: str | None = None,
+    ) -> None:
+        try:
+            shtab = importlib.import_module("shtab")
+        except ImportError:
+            raise UsageError(
+                f"argument --print-completion: {values} needs a package: pip install shtab"
+            ) from None
+        say(shtab.complete(parser, values))
+        console.flush()
+        parser.exit()
 
 
 def _train(args: argparse.Namespace) -> None:

@@ -22,11 +22,15 @@ from manyclass.cli.options import (
     LOGISTIC,
     check_estimator_options,
     data_option,
-    estimator_options,
+    force_option,
     formulation_names,
     formulation_or_logistic,
     parameters,
+    problem_options,
+    quiet_option,
     reader_options,
+    run_options,
+    shape_options,
 )
 from manyclass.cli.parameter_options import add_parameter
 from manyclass.cli.train_options import check_loss
@@ -62,9 +66,9 @@ worst fold. manyclass train -C auto does the same, and trains a model with the C
 
 def cv_options(parser: CommandParser) -> None:
     """Add the options of ``manyclass cv``."""
-    add = parser.add_argument
     data_option(parser)
-    reader_options(parser)
+    compared = parser.add_argument_group("what is compared")
+    add = compared.add_argument
     add(
         "-C",
         "-c",
@@ -73,8 +77,8 @@ def cv_options(parser: CommandParser) -> None:
         help="values to compare (default: 10 from 0.0001 to 10000)",
     )
     add("--path", action="store_true", help="compare all C of --C-range, by certified paths")
-    add_parameter(parser, "C_range", type=positive, nargs=2, metavar=("MIN", "MAX"))
-    add_parameter(parser, "epsilon")
+    add_parameter(compared, "C_range", type=positive, nargs=2, metavar=("MIN", "MAX"))
+    add_parameter(compared, "epsilon")
     add("--folds", type=positive_int, default=5, metavar="N", help="stratified (default 5)")
     add(
         "--scoring",
@@ -84,26 +88,37 @@ def cv_options(parser: CommandParser) -> None:
         "best classes; default accuracy, with --multilabel f1_micro; cost: the mean cost of "
         "mistakes, by --costs or --taxonomy",
     )
-    costs_option(parser)
-    taxonomy_option(parser, "whose distances are costs")
-    offset_option(parser)
-    add_parameter(parser, "one_standard_error")
-    add(
+    add_parameter(compared, "one_standard_error")
+    problem = parser.add_argument_group("what is trained")
+    problem.add_argument(
         "--formulation",
         type=formulation_or_logistic,
         metavar="F",
         help=f"formulation of the SVM: {formulation_names()}; or logistic; default crammer_singer",
     )
-    add("--loss", choices=list(LOSSES), help="default hinge")
-    add("--tol", type=positive, default=1e-3, metavar="T", help="relative gap (default 0.001)")
-    estimator_options(parser)
-    add(
+    problem.add_argument("--loss", choices=list(LOSSES), help="default hinge")
+    problem_options(problem)
+    costs_option(problem)
+    taxonomy_option(problem, "whose distances are costs")
+    offset_option(problem)
+    problem.add_argument(
         "--multilabel",
         action="store_true",
         help="rows have sets of labels, as in 3,7,12 5:0.3 9:1: one C for all of them",
     )
-    add("--json", action="store_true", help="print JSON")
-    add("--plot", metavar="FILE", help="draw scores against C: .png, .svg or .pdf")
+    run = parser.add_argument_group("training")
+    run.add_argument(
+        "--tol", type=positive, default=1e-3, metavar="T", help="relative gap (default 0.001)"
+    )
+    run_options(run)
+    data = parser.add_argument_group("data")
+    reader_options(data)
+    shape_options(data)
+    output = parser.add_argument_group("output")
+    output.add_argument("--json", action="store_true", help="print JSON")
+    output.add_argument("--plot", metavar="FILE", help="draw scores against C: .png, .svg or .pdf")
+    quiet_option(output)
+    force_option(output)
 
 
 def scoring(name: str) -> str:

@@ -11,6 +11,7 @@ from manyclass.cli.console import (
     CommandParser,
     UsageError,
     count,
+    jobs,
     positive_int,
     proven,
     say,
@@ -19,6 +20,7 @@ from manyclass.cli.console import (
 from manyclass.cli.input.data import Say, is_multilabel, load_for, read_for
 from manyclass.cli.multilabel import read_known
 from manyclass.cli.options import file_or_stdin, force_option, reader_options, swap_data_and_model
+from manyclass.cli.parameter_options import add_parameter
 from manyclass.cli.predict import LABELS, warn_of_unseen
 from manyclass.io import atomic
 
@@ -226,6 +228,7 @@ def report_options(parser: CommandParser) -> None:
         metavar="N",
         help="features to show for each class (default 10 where they have names, else none)",
     )
+    add_parameter(parser, "n_jobs", type=jobs, default=1)
     reader_options(parser)
     force_option(parser)
 

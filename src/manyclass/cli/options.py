@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from manyclass.utils.types import Settings
 
 
+Options = CommandParser | argparse._ArgumentGroup
 STDIN = "/dev/stdin"
 LOGISTIC = "logistic"  # as a formulation: another estimator
 
@@ -58,9 +59,15 @@ def file_or_stdin(name: str) -> str:
 
 def data_options(parser: CommandParser) -> None:
     """Add the options of commands on a data file and a model."""
+    data_and_model(parser)
+    add_parameter(parser, "n_jobs", type=jobs, default=1)
+    reader_options(parser)
+
+
+def data_and_model(parser: CommandParser) -> None:
+    """Add the two files."""
     data_option(parser)
     parser.add_argument("model", metavar="MODEL", help="model file")
-    reader_options(parser)
 
 
 def class_weight(text: str) -> str | tuple[str, float]:
@@ -100,47 +107,56 @@ def convert_options(parser: CommandParser) -> None:
         action="store_true",
         help="rows have sets of labels, as in 3,7,12 5:0.3 9:1",
     )
+    add_parameter(parser, "n_jobs", type=jobs, default=1)
     reader_options(parser)
     shape_options(parser)
+    quiet_option(parser)
     force_option(parser)
 
 
-def force_option(parser: CommandParser) -> None:
+def force_option(group: Options) -> None:
     """Add the option to overwrite any file."""
-    parser.add_argument(
+    group.add_argument(
         "--force",
         action="store_true",
         help="replace an existing file whatever it is (default: one of the same kind only)",
     )
 
 
-def reader_options(parser: CommandParser) -> None:
+def reader_options(group: Options) -> None:
     """Add the options of commands that read data."""
-    add = parser.add_argument
-    add_parameter(parser, "n_jobs", type=jobs, default=1)
+    add = group.add_argument
+    table_options(group)
     add("--zero-based", action="store_true", help="feature numbers count from 0")
     add("--sort", action="store_true", help="sort rows whose feature numbers are not ascending")
     add("--sum-duplicates", action="store_true", help="add up values of a feature given twice")
-    table_options(parser)
 
 
-def estimator_options(parser: CommandParser) -> None:
-    """Add the options of commands that train."""
-    add_parameter(parser, "fit_intercept")
-    add_parameter(parser, "intercept_scaling", type=finite)
-    add_parameter(parser, "class_weight", type=class_weight, action="append")
-    add_parameters(parser, "weights", "max_iter", "regularize_intercept", "merge_columns")
-    add_parameter(parser, "random_state", default=0)
-    shape_options(parser)
-    force_option(parser)
+def problem_options(group: Options) -> None:
+    """Add the options of commands that train: what is minimized."""
+    add_parameter(group, "class_weight", type=class_weight, action="append")
+    add_parameter(group, "fit_intercept")
+    add_parameter(group, "intercept_scaling", type=finite)
+    add_parameter(group, "regularize_intercept")
 
 
-def shape_options(parser: CommandParser) -> None:
+def run_options(group: Options) -> None:
+    """Add the options of commands that train: how it is minimized."""
+    add_parameter(group, "n_jobs", type=jobs, default=1)
+    add_parameters(group, "max_iter", "weights", "merge_columns")
+    add_parameter(group, "random_state", default=0)
+
+
+def quiet_option(group: Options) -> None:
+    """Add the option to print little."""
+    group.add_argument("--quiet", action="store_true", help="print nothing but warnings and errors")
+
+
+def shape_options(group: Options) -> None:
     """Add the options of commands that convert text to numbers."""
-    add = parser.add_argument
+    add = group.add_argument
     add("--dtype", choices=["float32", "float64"], default="float32", help="type of the values")
     add("--n-features", type=positive_int, metavar="N", help="columns, if more than DATA uses")
-    add("--quiet", action="store_true", help="print nothing but warnings and errors")
 
 
 def parameters(args: argparse.Namespace, estimator: type[BaseEstimator]) -> Settings:

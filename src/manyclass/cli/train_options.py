@@ -19,10 +19,15 @@ from manyclass.cli.input.costs import (
 from manyclass.cli.options import (
     LOGISTIC,
     check_estimator_options,
-    data_options,
-    estimator_options,
+    data_and_model,
+    force_option,
     formulation_names,
     formulation_or_logistic,
+    problem_options,
+    quiet_option,
+    reader_options,
+    run_options,
+    shape_options,
 )
 from manyclass.cli.parameter_options import add_parameter, add_parameters, flag_of, foreign_options
 from manyclass.estimators.parameters.search import MULTILABEL
@@ -41,23 +46,35 @@ MINUTES = 10.0  # between two checkpoints
 
 def train_options(parser: CommandParser) -> None:
     """Add the options of ``manyclass train``."""
-    data_options(parser)
-    _common_options(parser)
-    _dual_options(parser.add_argument_group("--solver dual: exact, with a proof"))
+    data_and_model(parser)
+    _problem_options(parser.add_argument_group("what is trained"))
+    _run_options(parser.add_argument_group("training"))
+    data = parser.add_argument_group("data")
+    reader_options(data)
+    shape_options(data)
+    output = parser.add_argument_group("output")
+    quiet_option(output)
+    force_option(output)
     _multilabel_options(parser.add_argument_group("sets of labels"))
     _stochastic_options(
         parser.add_argument_group("--solver stochastic: a few passes, also over files in blocks")
     )
 
 
-def _common_options(parser: CommandParser) -> None:
-    add = parser.add_argument
+def _problem_options(group: argparse._ArgumentGroup) -> None:
+    add = group.add_argument
     add(
-        "--solver",
-        choices=["dual", *COMPARED, "stochastic"],
-        default="dual",
-        help="dual (default): to a proven distance from the optimum; or stochastic; or, to compare "
-        "with, one of the others, which are exact, too",
+        "-C",
+        "-c",
+        type=positive_or_auto,
+        help="cost of a unit of loss (default 1); auto: see manyclass cv",
+    )
+    add(
+        "--formulation",
+        type=formulation_or_logistic,
+        metavar="F",
+        help=f"formulation of the SVM: {formulation_names()}; or logistic, multinomial logistic "
+        "regression; default crammer_singer",
     )
     add(
         "--loss",
@@ -65,6 +82,14 @@ def _common_options(parser: CommandParser) -> None:
         help="default hinge; squared_hinge: dual, if F sums; log_loss, perceptron: stochastic "
         "(log_loss also with --formulation logistic, where it is the default)",
     )
+    problem_options(group)
+    costs_option(group)
+    taxonomy_option(group, "whose distances are costs")
+    offset_option(group)
+
+
+def _run_options(group: argparse._ArgumentGroup) -> None:
+    add = group.add_argument
     add(
         "--tol",
         type=positive,
@@ -73,7 +98,18 @@ def _common_options(parser: CommandParser) -> None:
         help="when to stop (default 0.001): dual: see --stopping; stochastic: when the mean loss "
         "(or accuracy, with --early-stopping) has not improved by T for five epochs",
     )
-    offset_option(parser)
+    add_parameter(group, "stopping")
+    run_options(group)
+    add(
+        "--solver",
+        choices=["dual", *COMPARED, "stochastic"],
+        default="dual",
+        help="dual (default): to a proven distance from the optimum; or stochastic; or, to compare "
+        "with, one of the others, which are exact, too",
+    )
+    add_parameter(group, "checkpoint")
+    add_parameter(group, "checkpoint_minutes", type=positive)
+    add_parameter(group, "resume", action="store", type=str)
     add(
         "--start",
         metavar="OLD",
@@ -85,7 +121,12 @@ def _common_options(parser: CommandParser) -> None:
         metavar="FILE",
         help="also write the model with its state, from which --start continues on other rows",
     )
-    estimator_options(parser)
+    add(
+        "--split",
+        choices=["classes", "rows"],
+        help="what the processes of mpiexec share out: classes (default; all formulations but "
+        "logistic, adm and atm), or rows (all)",
+    )
 
 
 def positive_or_auto(text: str) -> float | str:
@@ -94,34 +135,6 @@ def positive_or_auto(text: str) -> float | str:
         return text if text == AUTO else positive(text)
     except argparse.ArgumentTypeError as error:
         raise argparse.ArgumentTypeError(str(error).replace(", not", " or auto, not")) from None
-
-
-def _dual_options(group: argparse._ArgumentGroup) -> None:
-    group.add_argument(
-        "--formulation",
-        type=formulation_or_logistic,
-        metavar="F",
-        help=f"formulation of the SVM: {formulation_names()}; or logistic, multinomial logistic "
-        "regression; default crammer_singer",
-    )
-    group.add_argument(
-        "--split",
-        choices=["classes", "rows"],
-        help="what the processes of mpiexec share out: classes (default; all formulations but "
-        "logistic, adm and atm), or rows (all)",
-    )
-    group.add_argument(
-        "-C",
-        "-c",
-        type=positive_or_auto,
-        help="cost of a unit of loss (default 1); auto: see manyclass cv",
-    )
-    costs_option(group)
-    taxonomy_option(group, "whose distances are costs")
-    add_parameter(group, "stopping")
-    add_parameter(group, "checkpoint")
-    add_parameter(group, "checkpoint_minutes", type=positive)
-    add_parameter(group, "resume", action="store", type=str)
 
 
 def threshold(text: str) -> float | str:

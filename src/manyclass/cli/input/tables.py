@@ -29,9 +29,9 @@ OF_TEXT = {
 }
 
 
-def table_options(parser: CommandParser) -> None:
+def table_options(group: CommandParser | argparse._ArgumentGroup) -> None:
     """Add the options that choose the columns of a table."""
-    add = parser.add_argument
+    add = group.add_argument
     add(
         "--label",
         metavar="COLUMN",
