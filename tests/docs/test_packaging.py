@@ -1,6 +1,9 @@
 """What package indexes, conda and continuous integration are given agrees with pyproject.toml."""
 
 import re
+import shutil
+import subprocess
+import sys
 import tomllib
 from importlib.metadata import metadata
 from pathlib import Path
@@ -10,6 +13,7 @@ import pytest
 import manyclass
 
 ROOT = Path(__file__).parents[2]
+FILES = ("pyproject.toml", "packaging/conda/recipe.yaml")
 SPEC = re.compile(r"([A-Za-z0-9_.-]+)\s*(>=|==)\s*([0-9.]+)")
 
 
@@ -54,3 +58,27 @@ def test_the_citation_is_of_this_version(project):
     cited = dict(re.findall(r"(?m)^(version|license): (.+)$", (ROOT / "CITATION.cff").read_text()))
     assert cited["version"] == project["version"] == manyclass.__version__
     assert cited["license"] == project["license"]
+
+
+def test_a_release_is_filled_in_and_checked(tmp_path):
+    names = [*FILES, "src/manyclass/version.py", "CITATION.cff", "CHANGELOG.md"]
+    for name in names:
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(ROOT / name, tmp_path / name)
+    command = [sys.executable, str(ROOT / "packaging/release.py"), "--folder", str(tmp_path)]
+
+    def run(*arguments):
+        found = subprocess.run([*command, *arguments], capture_output=True, text=True)
+        return found.returncode, found.stderr.splitlines()
+
+    code, lines = run()
+    assert code == 1
+    assert len(lines) == 3
+    changes = tmp_path / "CHANGELOG.md"
+    changes.write_text(changes.read_text().replace("(unreleased)", "(2026-12-01)"))
+    assert run("--account", "a-name") == (0, [])
+    assert "https://github.com/a-name/manyclass" in (tmp_path / FILES[0]).read_text()
+    changed = tmp_path / "CITATION.cff"
+    changed.write_text(changed.read_text().replace("version: 0.1.0", "version: 0.2.0"))
+    assert run() == (1, ["CITATION.cff: the version is 0.2.0; pyproject.toml has 0.1.0"])
+    assert run("--account", "no name")[0] == 2
