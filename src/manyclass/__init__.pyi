@@ -14,6 +14,8 @@ from manyclass.model_selection.estimators import MulticlassSVCCV as MulticlassSV
 from manyclass.model_selection.estimators import (
     MultinomialLogisticRegressionCV as MultinomialLogisticRegressionCV,
 )
+from manyclass.model_selection.influence import leave_out as leave_out
+from manyclass.model_selection.influence import support as support
 from manyclass.model_selection.leave_one_out import loo_error_bounds as loo_error_bounds
 from manyclass.model_selection.multilabel import MultilabelSVCCV as MultilabelSVCCV
 from manyclass.model_selection.path import CPath as CPath
@@ -23,6 +25,8 @@ from manyclass.persistence.liblinear import load_liblinear as load_liblinear
 from manyclass.persistence.liblinear import save_liblinear as save_liblinear
 from manyclass.persistence.model_file import load_model as load_model
 from manyclass.persistence.model_file import save_model as save_model
+from manyclass.persistence.state_file import load_state as load_state
+from manyclass.persistence.state_file import save_state as save_state
 from manyclass.persistence.trusted_types import skops_trusted_types as skops_trusted_types
 from manyclass.pipelines import calibrate as calibrate
 from manyclass.pipelines import predict_labels as predict_labels

@@ -166,3 +166,13 @@ def test_the_core_continues_where_float32_stalls(asarray, name):
     found = train(there, Options(tol=2e-7, max_iter=400, regularize_intercept=True))
     assert found.certificate.relative_gap <= 2e-7
     assert found.weights.dtype == np.float32
+
+
+@each("C", [1e-3, 1e-5])
+def test_small_costs_in_float32(asarray, C):
+    """Steps of z are far smaller than the margin, whose digits they must not lose."""
+    there, here = problems(asarray, "crammer_singer", "hinge", C=C, n=60, k=4, dtype=np.float32)
+    found, best = trained(there, 1e-3), trained(here, 1e-6).certificate
+    assert found.certificate.relative_gap <= 1e-3
+    assert len(found.history) <= 20
+    assert found.certificate.dual_objective <= best.primal_objective

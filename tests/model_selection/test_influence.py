@@ -77,3 +77,9 @@ def test_wrong_arguments():
             leave_out(X, y, rows)
     with pytest.raises(TypeError, match="leave_out has no parameter 'warm_start'"):
         leave_out(X, y, [0], warm_start=True)
+
+
+def test_a_row_of_a_class_of_weight_0_cannot_be_left_out():
+    weights = {0: 0.0, 1: 1.0, 2: 1.0}
+    with pytest.raises(ValueError, match="row 0 is not trained: its class 0 has the weight 0"):
+        leave_out(*IRIS, [70, 0], class_weight=weights, random_state=0)

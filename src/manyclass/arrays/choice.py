@@ -131,7 +131,9 @@ def is_slow_on_device(problem: Problem) -> Callable[[Sequence[float]], bool] | N
 
 
 def _falls_slowly(gaps: Sequence[float]) -> bool:
-    return len(gaps) > SOME_EPOCHS and gaps[-1] > SLOW * gaps[-1 - SOME_EPOCHS]
+    if len(gaps) <= SOME_EPOCHS:
+        return False
+    return gaps[-1] > SLOW * gaps[-1 - SOME_EPOCHS] or not gaps[-1] > 0  # not above 0: all rounding
 
 
 def on_host(problem: Problem) -> Problem:

@@ -106,9 +106,8 @@ def _split(
     if split_kernel.serves(A):
         return split_kernel.split(A, weights, scale, n_parts, is_left=is_left)
     torch = sys.modules["torch"]
-    scaled = A.to(torch.float32) * scale
-    if weights is not None:
-        scaled *= weights[:, None]
+    weighted = A.to(torch.float32)
+    scaled = (weighted if weights is None else weighted * weights[:, None]) * scale
     high = scaled.to(torch.float16)
     low = (scaled - high).to(torch.float16)
     parts = [high, high, low] if is_left else [high, low, high]

@@ -35,9 +35,10 @@ if triton is not None:
         at = tl.program_id(0).to(tl.int64) * size + tl.arange(0, size)
         inside = at < n
         row = at // width
-        a = tl.load(A + at, mask=inside, other=0.0).to(tl.float32) * tl.load(scales)
+        a = tl.load(A + at, mask=inside, other=0.0).to(tl.float32)
         if has_weights:
             a *= tl.load(weights + row, mask=inside, other=0.0)
+        a *= tl.load(scales)
         high = a.to(tl.float16)
         to = out + row * n_parts * width + at % width
         tl.store(to, high, mask=inside)

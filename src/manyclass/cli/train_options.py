@@ -216,8 +216,10 @@ def _refuse_other_solver(args: argparse.Namespace) -> None:
 def _check_state(args: argparse.Namespace) -> None:
     """Refuse training that neither starts from a state nor leaves one."""
     for flag in ("start", "state"):
-        if not getattr(args, flag):
+        if getattr(args, flag) is None:
             continue
+        if not getattr(args, flag):
+            raise UsageError(f"argument --{flag}: needs the name of a file")
         if args.solver != "dual" or args.C == AUTO:
             option = "--solver" if args.solver != "dual" else "-C"
             given = args.solver if args.solver != "dual" else AUTO

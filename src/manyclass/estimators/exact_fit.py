@@ -41,7 +41,7 @@ from manyclass.solvers.weights.storage import Choice
 from manyclass.training.checkpoint_file import facts_of_problem
 from manyclass.training.checkpoints import Checkpoints
 from manyclass.training.epoch_loop import Hook, Interrupted, Options, Shown
-from manyclass.training.row_matching import Prints, row_prints
+from manyclass.training.row_matching import NO_USE, Prints, row_prints
 from manyclass.training.train import Backend, train
 from manyclass.training.warm_start import WarmStart
 from manyclass.utils.fingerprints import Facts
@@ -344,11 +344,9 @@ class Training:
     def start_of(self, known: WarmStart, given: FitInputs) -> Start | None:
         """Return where an earlier fit ended, for the rows and classes that there are now."""
         match = known.match(given.problem, given.classes, self.prints)
-        if match is None:
-            return None
         if self.verbose and self.prints is not None:
-            print(match, flush=True)
-        return known.start_for(given.problem, match)
+            print(match or NO_USE, flush=True)
+        return None if match is None else known.start_for(given.problem, match)
 
     def adopt(self, given: FitInputs, solution: Solution) -> None:
         """Give the model its fitted attributes, all at once, as Ctrl-C may come."""

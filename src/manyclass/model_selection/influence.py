@@ -29,7 +29,7 @@ class Support(NamedTuple):
     Attributes
     ----------
     rows : ndarray of shape (n_support,), int64
-        Their numbers in X, ascending; rows of weight 0 do not count.
+        Their numbers, ascending, among the rows of X whose weight is not 0.
     duals : CSR array of shape (n_support, n_classes)
         Their dual variables, a column for each of ``classes_``.
     """
@@ -132,7 +132,8 @@ def leave_out(
     Raises
     ------
     ValueError
-        As ``MulticlassSVC.fit``; if a row does not exist; or if ``class_weight="balanced"``.
+        As ``MulticlassSVC.fit``; if a row does not exist or its class has the weight 0; or if
+        ``class_weight="balanced"``.
     TypeError
         If a parameter is not known.
 
@@ -152,6 +153,10 @@ def leave_out(
     given, targets = validated(model, X, y, dtype=np.float64)
     labels, chosen = np.asarray(on_host(targets)), _checked(rows, len(targets))
     whole = np.asarray(Training(model).run(given, labels, None).weights)
+    for row in chosen.tolist():
+        if labels[row] not in model.classes_:
+            name = labels[row : row + 1].tolist()[0]
+            raise ValueError(f"row {row} is not trained: its class {name!r} has the weight 0")
     bias = float(model.intercept_scaling) if model.fit_intercept else 0.0
     found, numbers = [], np.arange(len(labels))
     for row in chosen.tolist():

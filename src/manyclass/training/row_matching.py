@@ -19,6 +19,10 @@ from manyclass.utils.types import Array, CsrArray
 # With a smaller share of rows that were there before, training begins as if there were none
 # (measured: halves of data sets that share some equal rows took more epochs than cold starts).
 LEAST_KEPT = 0.05
+NO_USE = (
+    "warm start: the earlier fit does not serve, since its formulation, loss, columns, classes or "
+    "nearly all rows differ; training starts from the beginning"
+)
 Prints = NDArray[np.uint64]  # shape (n, 2)
 
 

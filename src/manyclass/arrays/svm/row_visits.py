@@ -1,7 +1,8 @@
 """Visits of rows from one W: steps of the z of each row by itself, on arrays.
 
 With q = ||x||^2 > 0 and b_c = z_c + sum z + xi_c / q for c != y, the z' that maximizes D over the
-block of a row is
+block of a row is (Crammer-Singer: with b and theta less h = sum z + gamma / q, which would take the
+digits of small z)
 
     Crammer-Singer   z' = max(0, b - theta),         sum z' = theta, or = C where theta > C
     Weston-Watkins   z' = clip(b - theta, 0, C),     sum z' = theta
@@ -89,11 +90,14 @@ class ArrayVisits(RowVisits):
         if rows.has_base:
             S += xp.astype(rows.base(i), S.dtype, copy=False)
         xi, old = slacks(rows, S, labels), xp.take(self.Z, i, axis=0)
-        shifted = xi + (shift[None, :] - xp.take(shift, labels)[:, None])
-        b = old + xp.sum(old, axis=1, keepdims=True) + shifted / q[:, None]
-        b = rows.place.where(~rows.own(labels), b, -math.inf)
+        height = xp.sum(old, axis=1) + rows.problem.margins()[0] / q
+        shifted = S - rows.pick(S, labels) + (shift[None, :] - xp.take(shift, labels)[:, None])
+        b = rows.place.where(~rows.own(labels), old + shifted / q[:, None], -math.inf)
         is_max = rows.problem.formulation.takes_maximum
-        steps = (crammer_singer if is_max else weston_watkins)(xp, b, cap) - old
+        if is_max:
+            steps = crammer_singer(xp, b, cap, height) - old
+        else:
+            steps = weston_watkins(xp, b + height[:, None], cap) - old
         above = xp.clip(xi, 0, None)
         losses = xp.max(above, axis=1) if is_max else xp.sum(above, axis=1)
         used = rows.place.where(old > 0, old * xi, 0.0)
@@ -109,16 +113,18 @@ class ArrayVisits(RowVisits):
         rows.place.put_rows(self.Z, i, Z)
 
 
-def crammer_singer(xp: ModuleType, b: DeviceArray, cap: DeviceArray) -> DeviceArray:
+def crammer_singer(
+    xp: ModuleType, b: DeviceArray, cap: DeviceArray, height: DeviceArray
+) -> DeviceArray:
     """Return z' of each row.
 
     Parameters
     ----------
     xp : module
     b : array of shape (m, k)
-        -inf for the own class.
-    cap : array of shape (m,)
-        C_i.
+        b_c - h; -inf for the own class.
+    cap, height : array of shape (m,)
+        C_i and h.
     """
     zero = 0 * cap[:, None]
 
@@ -127,15 +133,16 @@ def crammer_singer(xp: ModuleType, b: DeviceArray, cap: DeviceArray) -> DeviceAr
         total = xp.sum(xp.where(over, b, zero), axis=1)
         count = xp.sum(xp.astype(over, b.dtype), axis=1)
         bound = (total - cap) / xp.clip(count, 1.0, None)
-        return xp.clip(xp.maximum(total / (count + 1), bound), 0, None)
+        return xp.maximum(xp.maximum((total - height) / (count + 1), bound), -height)
 
     top = xp.max(b, axis=1)
-    theta = _settled(xp, step, xp.clip(xp.maximum(top / 2, top - cap), 0, None), cap)
+    first = xp.maximum(xp.maximum((top - height) / 2, top - cap), -height)
+    theta = _settled(xp, step, first, cap)
     return xp.clip(b - theta[:, None], 0, None)
 
 
 def weston_watkins(xp: ModuleType, b: DeviceArray, cap: DeviceArray) -> DeviceArray:
-    """Return z' of each row; arguments as of ``crammer_singer``."""
+    """Return z' of each row; arguments as of ``crammer_singer``, but b_c itself."""
     limit = cap[:, None]
     ends = [0 * cap, xp.sum(xp.clip(b, 0, None), axis=1)]
 

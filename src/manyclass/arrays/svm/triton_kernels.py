@@ -32,10 +32,10 @@ def serves(rows: ArrayRows) -> bool:
 if triton is not None:
 
     @triton.jit
-    def _root_of_maximum(b, cap, steps: tl.constexpr, close: tl.constexpr):
-        """Return theta of Crammer-Singer."""
+    def _root_of_maximum(b, cap, height, steps: tl.constexpr, close: tl.constexpr):
+        """Return theta of Crammer-Singer, less the height."""
         top = tl.max(b, 0)
-        theta = tl.maximum(tl.maximum(top / 2, top - cap), 0.0)
+        theta = tl.maximum(tl.maximum((top - height) / 2, top - cap), -height)
         moves = True
         left = steps
         while moves & (left > 0):
@@ -43,7 +43,7 @@ if triton is not None:
             total = tl.sum(tl.where(over, b, 0.0), 0)
             count = tl.sum(tl.where(over, 1.0, 0.0), 0)
             bound = (total - cap) / tl.maximum(count, 1.0)
-            new = tl.maximum(tl.maximum(total / (count + 1), bound), 0.0)
+            new = tl.maximum(tl.maximum((total - height) / (count + 1), bound), -height)
             moves = tl.abs(new - theta) > close * cap
             theta = new
             left -= 1
@@ -94,13 +94,15 @@ if triton is not None:
         xi = tl.where(other, gamma + s - own, 0.0)
         z = tl.load(Z + i * k + c, mask=inside, other=0.0)
         moved = tl.load(shift + c, mask=inside, other=0.0)
-        shifted = xi + moved - tl.load(shift + y)
-        b = tl.where(other, z + tl.sum(z, 0) + shifted / q, float("-inf"))
+        shifted = s - own + moved - tl.load(shift + y)
+        height = tl.sum(z, 0) + gamma / q
+        b = tl.where(other, z + shifted / q, float("-inf"))
         if is_max:
-            theta = _root_of_maximum(b, cap, steps, close)
+            theta = _root_of_maximum(b, cap, height, steps, close)
             new = tl.maximum(b - theta, 0.0)
             loss = tl.maximum(tl.max(xi, 0), 0.0)
         else:
+            b += height
             theta = _root_of_sum(b, cap, k, steps, close)
             new = tl.minimum(tl.maximum(b - theta, 0.0), cap)
             loss = tl.sum(tl.maximum(xi, 0.0), 0)
