@@ -16,6 +16,7 @@ import math
 import time
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 import numpy as np
 import sklearn
@@ -187,18 +188,18 @@ def stream(arguments: argparse.Namespace) -> None:
         return send(self, part)
 
     print(f"streamed, the bus copies {speed / 1e9:.1f} GB/s", flush=True)
-    PinnedCopier.send, namespace.FREE_MEMORY = counted, host.nbytes // 2  # type: ignore
-    for kind in arguments.models:
-        copied[0] = 0
-        began = time.perf_counter()
-        fit(kind, host, y, 1.0, 1e-3, repeats=1, device="cuda", max_iter=20)
-        seconds = time.perf_counter() - began
-        rate = copied[0] / seconds
-        print(
-            f"    {copied[0] / 1e9:.1f} GB, {rate / 1e9:.1f} GB/s, {rate / speed:.2f} of the bus",
-            flush=True,
-        )
-    PinnedCopier.send, namespace.FREE_MEMORY = send, None  # type: ignore
+    few = mock.patch.object(namespace, "FREE_MEMORY", host.nbytes // 2)
+    with mock.patch.object(PinnedCopier, "send", counted), few:
+        for kind in arguments.models:
+            copied[0] = 0
+            began = time.perf_counter()
+            fit(kind, host, y, 1.0, 1e-3, repeats=1, device="cuda", max_iter=20)
+            rate = copied[0] / (time.perf_counter() - began)
+            print(
+                f"    {copied[0] / 1e9:.1f} GB, {rate / 1e9:.1f} GB/s, "
+                f"{rate / speed:.2f} of the bus",
+                flush=True,
+            )
 
 
 def real(arguments: argparse.Namespace) -> None:

@@ -8,8 +8,10 @@ import pytest
 from manyclass import MulticlassSVC, MultinomialLogisticRegression, MultinomialLogisticRegressionCV
 from manyclass.arrays import namespace
 from manyclass.arrays.dataset import DeviceDataset
+from manyclass.arrays.engine import ArrayEngine
 from manyclass.arrays.namespace import Place
 from manyclass.arrays.places import memory
+from manyclass.arrays.places.blocks import Copier
 from manyclass.arrays.places.host_rows import HostRows
 from manyclass.arrays.rows import plan_for
 from manyclass.problem.base_scores import BaseScores
@@ -204,3 +206,22 @@ def test_devices_that_are_refused(monkeypatch):
     for device, match in (([], "empty"), (["cpu", "cpu"], "can be the CPU"), ("nowhere", "not ")):
         with pytest.raises(ValueError, match=match):
             MulticlassSVC(device=device).fit(X, y)
+
+
+@each(("name", "loss"), SMOOTH)
+def test_a_pass_copies_each_block_once(strict, few_rows_of_block, monkeypatch, name, loss):
+    X, y = rows(n=70, d=5, k=3)
+    there = problem(X, y, name, loss, places=[Place(strict(X))])
+    monkeypatch.setattr(namespace, "FREE_MEMORY", None)
+    free = bytes_of_plan(there, streams=True, on_host=False)
+    monkeypatch.setattr(namespace, "FREE_MEMORY", free)
+    sent, send = [], Copier.send
+    monkeypatch.setattr(Copier, "send", lambda self, part: sent.append(part) or send(self, part))
+    one = ArrayEngine(there, regularize_intercept=True)
+    n_blocks = len(list(one.rows_of_parts[0].blocks()))
+    assert n_blocks > 2
+    product = one.new_weights()
+    for passes in range(1, 4):
+        one.curvature(one.new_weights() + 1, product)
+        assert len(sent) <= passes * n_blocks + 1  # and the first block of the next pass
+        assert len(sent) >= passes * n_blocks

@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from manyclass.arrays.choice import is_slow_on_device
+from manyclass.arrays.choice import falls_slowly
 from manyclass.problem import objective
 from manyclass.problem.base_scores import BaseScores
 from manyclass.training.epoch_loop import Options
@@ -155,8 +155,8 @@ def test_the_core_continues_where_rounds_are_slow(asarray, name):
     assert found.certificate.relative_gap <= 1e-3
     assert found.certificate.dual_objective <= best.primal_objective
     assert found.history[-1].epoch == len(found.history)
-    assert not is_slow_on_device(there)(np.geomspace(1, 1e-3, 20).tolist())
-    assert is_slow_on_device(there)(np.geomspace(1, 0.5, 20).tolist())
+    assert not falls_slowly(there, np.geomspace(1, 1e-3, 20).tolist())
+    assert falls_slowly(there, np.geomspace(1, 0.5, 20).tolist())
 
 
 @each("name", ["one_vs_rest", "logistic"])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -124,14 +124,10 @@ def may_leave_device(problem: Problem) -> bool:
     return data.indicator is None and work <= MOST_WORK
 
 
-def is_slow_on_device(problem: Problem) -> Callable[[Sequence[float]], bool] | None:
-    """Return what says, of the gaps of dual visits in rounds, whether they fall slowly."""
+def falls_slowly(problem: Problem, gaps: Sequence[float]) -> bool:
+    """Whether dual visits in rounds need too many epochs on a device, given the gaps so far."""
     in_rounds = problem.loss == "hinge" and not problem.formulation.is_separable
-    return _falls_slowly if in_rounds else None
-
-
-def _falls_slowly(gaps: Sequence[float]) -> bool:
-    if len(gaps) <= SOME_EPOCHS:
+    if not in_rounds or len(gaps) <= SOME_EPOCHS:
         return False
     return gaps[-1] > SLOW * gaps[-1 - SOME_EPOCHS] or not gaps[-1] > 0  # not above 0: all rounding
 

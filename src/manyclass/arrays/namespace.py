@@ -18,8 +18,9 @@ from types import ModuleType
 from typing import ClassVar
 
 import numpy as np
+import scipy.sparse as sp
 
-from manyclass.utils.types import Array, DeviceArray
+from manyclass.utils.types import Array, CsrArray, DeviceArray
 
 # For tests without a GPU: whether arrays of other namespaces than NumPy that lie on the CPU count
 # as arrays on a device (the core trains on the CPU); whether devices count as those without
@@ -230,6 +231,17 @@ class Place:
             return
         for at, row in enumerate(to_numpy(rows).tolist()):
             A[row, ...] = values[at, ...]
+
+    def csr(self, A: DeviceArray) -> CsrArray:
+        """Return a copy on the host of the numbers of a matrix that are not 0."""
+        xp, flat = self.xp, self.xp.reshape(A, (-1,))
+        at = xp.nonzero(flat)[0]
+        counts = to_numpy(xp.sum(xp.astype(A != 0, xp.int64), axis=1))
+        values, places = to_numpy(xp.take(flat, at)), to_numpy(at)
+        ends = np.append(0, np.cumsum(counts))
+        kind = sp.get_index_dtype(maxval=max(len(places), *A.shape))
+        columns = (places % A.shape[1]).astype(kind)
+        return sp.csr_array((values, columns, ends.astype(kind)), shape=tuple(A.shape))
 
     @contextlib.contextmanager
     def current(self) -> Iterator[None]:

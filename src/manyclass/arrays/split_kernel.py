@@ -59,8 +59,9 @@ def split(
     A = A.contiguous()
     out = torch.empty((A.shape[0], n_parts, A.shape[1]), dtype=torch.float16, device=A.device)
     n = A.numel()
-    _split[(triton.cdiv(n, SIZE),)](
-        A, A if weights is None else weights, scale, out, n, A.shape[1],
-        has_weights=weights is not None, n_parts=n_parts, is_left=is_left, size=SIZE,
-    )  # fmt: skip
+    with torch.cuda.device_of(A):
+        _split[(triton.cdiv(n, SIZE),)](
+            A, A if weights is None else weights, scale, out, n, A.shape[1],
+            has_weights=weights is not None, n_parts=n_parts, is_left=is_left, size=SIZE,
+        )  # fmt: skip
     return out

@@ -14,7 +14,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from manyclass.arrays.choice import (
-    is_slow_on_device,
+    falls_slowly,
     may_leave_device,
     on_host,
     solver_on_device,
@@ -290,9 +290,9 @@ def _trained(
 
     A small problem on a device that stalls there, or falls slowly, is trained further by the core.
     """
-    given, on_device = options, problem.dataset.lies_on_device and may_leave_device(problem)
+    wanted, may_leave = options, problem.dataset.lies_on_device and may_leave_device(problem)
     continues = problem.dataset.dtype == np.float32 and backend.may_continue(problem, options)
-    if continues or on_device:  # from z
+    if continues or may_leave:  # from z
         options = replace(options, keeps_duals=True)
     make = partial(backend.solver, options=options, rng=np.random.default_rng(options.seed))
     if options.in_parts(problem):
@@ -315,10 +315,10 @@ def _trained(
         start=start,
         on_epoch=on_epoch,
         leaves_early=continues and leaves_early(problem),
-        is_slow=is_slow_on_device(problem) if on_device else None,
+        is_slow=partial(falls_slowly, problem) if may_leave else None,
     )
-    if on_device and reached.status is Status.STALLED:
-        return _trained(on_host(problem), given, reached.start, on_epoch, backend)
+    if may_leave and reached.status is Status.STALLED:
+        return _trained(on_host(problem), wanted, reached.start, on_epoch, backend)
     if not (continues and reached.status is Status.STALLED):
         return reached
     return continue_in_double(problem, options, reached, make, on_epoch)

@@ -85,9 +85,16 @@ class StreamedRows(Blocks):
         self.rows, self._copier = rows, copier_of(rows, rows_of_block)
         self._thread = ThreadPoolExecutor(1)
         self._ahead: tuple[slice, Future[Sent]] | None = None
+        self._last: tuple[slice, DeviceArray] | None = None
 
     def block(self, part: slice) -> DeviceArray:
-        """Return some rows; begin to copy those behind them, or at the end the first ones."""
+        """Return some rows; begin to copy those behind them, or at the end the first ones.
+
+        The rows that were asked for last are still there.
+        """
+        if self._last is not None and self._last[0] == part:
+            return self._last[1]
+        self._last = None  # its memory is free before another block comes
         ahead, self._ahead = self._ahead, None
         is_there = ahead is not None and ahead[0] == part
         sent = ahead[1] if ahead is not None and is_there else self._send(part)
@@ -96,6 +103,7 @@ class StreamedRows(Blocks):
         begin = part.stop if part.stop < n else 0
         following = slice(begin, min(n, begin + max(size, self._copier.size)))
         self._ahead = following, self._send(following)
+        self._last = part, x
         return x
 
     def take(self, numbers: DeviceArray) -> DeviceArray:

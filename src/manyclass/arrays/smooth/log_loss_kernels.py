@@ -86,10 +86,11 @@ def terms(
     out = torch.empty((N_TERMS, m), dtype=S.dtype, device=S.device)
     leaves, enters = (S, S) if shift is None else shift
     size, warps = _shape(k)
-    _terms[(m,)](
-        S, labels, leaves, enters, out, m, k,
-        has_shift=shift is not None, size=size, num_warps=warps,
-    )  # fmt: skip
+    with torch.cuda.device_of(S):
+        _terms[(m,)](
+            S, labels, leaves, enters, out, m, k,
+            has_shift=shift is not None, size=size, num_warps=warps,
+        )  # fmt: skip
     return S, out
 
 
@@ -97,5 +98,6 @@ def softmax_product(P: DeviceArray, T: DeviceArray) -> DeviceArray:
     """Return p * (t - p . t) of each row, in the memory of T where that is contiguous."""
     T = T.contiguous()
     size, warps = _shape(T.shape[1])
-    _product[(T.shape[0],)](P.contiguous(), T, T.shape[1], size=size, num_warps=warps)
+    with torch.cuda.device_of(T):
+        _product[(T.shape[0],)](P.contiguous(), T, T.shape[1], size=size, num_warps=warps)
     return T

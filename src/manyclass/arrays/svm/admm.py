@@ -76,8 +76,9 @@ class OneVsRestAdmm(HingeSolver):
         self._gap_before, self._has_stalled = math.inf, False  # at the last balance
         if start is not None and start.duals.nnz:
             self._load(start)
-        self._factorize()
-        self._set_sums()
+        with self.place.current(), self.place.exact_products():
+            self._factorize()
+            self._set_sums()
 
     # What the training loop asks
 
@@ -94,10 +95,10 @@ class OneVsRestAdmm(HingeSolver):
     def epoch(self, _rule: StoppingRule) -> EpochRecord:
         """Make one round."""
         number = self._n_epochs + 1
-        if self._is_fast and self._needs_exact_products():
-            self._use_exact_products()
         is_due = number >= FIRST_BALANCE and (number - FIRST_BALANCE) % BALANCE_EVERY == 0
         with self.place.current(), self.place.exact_products():
+            if self._is_fast and self._needs_exact_products():
+                self._use_exact_products()
             self._round(is_due)
         if is_due:
             self._has_stalled = self.gap > STALLED * self._gap_before

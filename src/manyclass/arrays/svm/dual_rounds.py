@@ -29,7 +29,6 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from manyclass.arrays.namespace import to_numpy
 from manyclass.arrays.rows import ArrayRows
 from manyclass.arrays.svm.certificate import feasible
 from manyclass.arrays.svm.hinge_solver import HingeSolver
@@ -187,7 +186,7 @@ class DualRounds(HingeSolver):
 
     def _all_duals(self) -> CsrArray:
         """Return z as it is held: rounded once more, it would be another one than is certified."""
-        parts = [sp.csr_array(to_numpy(self.Z.of(part))) for part in self.rows.blocks()]
+        parts = [self.place.csr(self.Z.of(part)) for part in self.rows.blocks()]
         return sp.csr_array(sp.vstack(parts, format="csr"))
 
     def _load(self, duals: CsrArray) -> None:

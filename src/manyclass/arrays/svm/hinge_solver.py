@@ -141,7 +141,7 @@ class HingeSolver:
 
     def _all_duals(self) -> CsrArray:
         rows = self.certificate.parts[0].rows
-        parts = [sp.csr_array(to_numpy(self.duals(rows, part))) for part in rows.blocks()]
+        parts = [rows.place.csr(self.duals(rows, part)) for part in rows.blocks()]
         return sp.csr_array(sp.vstack(parts, format="csr"))
 
 

@@ -1,14 +1,15 @@
 """Visits of rows from one W: steps of the z of each row by itself, on arrays.
 
 With q = ||x||^2 > 0 and b_c = z_c + sum z + xi_c / q for c != y, the z' that maximizes D over the
-block of a row is (Crammer-Singer: with b and theta less h = sum z + gamma / q, which would take the
-digits of small z)
+block of a row is
 
     Crammer-Singer   z' = max(0, b - theta),         sum z' = theta, or = C where theta > C
     Weston-Watkins   z' = clip(b - theta, 0, C),     sum z' = theta
 
-Thetas are roots of monotone, piecewise linear functions, found by Newton's method in a few steps; a
-z' that is not quite the best is still feasible, and the line search takes of it what raises D.
+For Crammer-Singer, b and theta are held less h = sum z + gamma / q: a small z would be lost in the
+rounding of b itself. Thetas are roots of monotone, piecewise linear functions, found by Newton's
+method in a few steps; a z' that is not quite the best is still feasible, and the line search takes
+of it what raises D.
 Source: Keerthi et al. 2008, sec. 2.1; cpp/subproblem.
 """
 
