@@ -2,6 +2,7 @@
 // instruction set.
 #include "logistic/kernels.hpp"
 
+#include "logistic/column_sums.hpp"
 #include "logistic/passes.hpp"
 #include "logistic/round_visits.hpp"
 #include "logistic/visits.hpp"
@@ -17,7 +18,8 @@ struct TableOf<LogisticKernels<T>> {
       logistic_update<T>,      logistic_visit_apart<T>, logistic_add_round<T>,
       logistic_shorten<T>,     logistic_gradient<T>,    logistic_curvature<T>,
       logistic_log_softmax<T>, logistic_inspect,        logistic_inspect,
-      logistic_dual_sums<T>,   logistic_add<T>,         logistic_add_totals<T>};
+      logistic_dual_sums<T>,   logistic_add<T>,         logistic_add_totals<T>,
+      logistic_add_columns<T>};
 };
 
 template const LogisticKernels<float>& kernel_table();

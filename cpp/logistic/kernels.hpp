@@ -69,6 +69,16 @@ struct ClassShift {
   const double* enters = nullptr;
 };
 
+// X by features: the rows of feature j, ascending, and its numbers begin at begins[j].
+template <class T>
+struct Columns {
+  const std::int64_t* begins;  // d + 1
+  const std::int32_t* rows;
+  const T* values;
+  T bias;
+  std::int64_t n_features;
+};
+
 struct LogisticSums {
   CompensatedSum loss;    // sum_i C_i (log sum_c exp(s_ic) - s_i,y_i)
   CompensatedSum gap;     // the sum of upper bounds of the terms of P - D
@@ -151,6 +161,10 @@ struct LogisticKernels {
   void (*add_totals)(const Csr<T>&, const LogisticTotals&, const LogisticMemory<double>&,
                      std::int64_t begin, std::int64_t end, const Range& features,
                      const Range& classes);
+  // sums += sum_i x_i r_i^T over all rows, in their order, for a range of the d + 1 features of sums
+  // with a row for each feature. `steps` has r_i, rows of score_stride numbers.
+  void (*add_columns)(const Columns<T>&, const LogisticWeights<double>& sums, const double* steps,
+                      std::int64_t n_rows, const Range& features);
 };
 
 }  // namespace manyclass

@@ -2,6 +2,7 @@
 // Loops over the examples of multinomial logistic regression (logistic/kernels.hpp): checks,
 // memory, threads, polls.
 #include <algorithm>
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -19,7 +20,9 @@
 #include "dense_rows/class_major.hpp"
 #include "dense_rows/row_kernels.hpp"
 #include "dual/problem.hpp"
+#include "logistic/column_lists.hpp"
 #include "logistic/feature_shares.hpp"
+#include "logistic/feature_sizes.hpp"
 #include "logistic/kernels.hpp"
 #include "logistic/logistic_batches.hpp"
 #include "logistic/logistic_rounds.hpp"
@@ -128,7 +131,7 @@ class LogisticTrainer {
   LogisticSums inspect_held(MatrixView<T> weights, MatrixView<T> v, const ClassShift& by) {
     const LogisticWeights<T> w = view<T>(weights, false);
     check_duals(v);
-    const std::vector<double> largest = largest_sizes(w);
+    const std::vector<double> largest = feature_sizes(w);
     return totals(no_sums(), nullptr, {}, [&](const auto&... rest) {
       return kernels_.inspect_held(problem_->examples(), w, largest.data(), v.data, by, rest...);
     });
@@ -139,6 +142,7 @@ class LogisticTrainer {
                  std::span<double> left, bool class_major) {
     check_duals(v);
     const LogisticWeights<double> w = sums ? view<double>(*sums, class_major) : no_sums();
+    if (sums && sums_by_columns(w)) return dual_sums_by_columns(v, by, w, left);
     totals(w, sums, left, [&](const auto&... rest) {
       kernels_.dual_sums(problem_->examples(), w, v.data, by, rest...);
       return LogisticSums{};
@@ -153,21 +157,60 @@ class LogisticTrainer {
     return {nullptr, problem_->n_features(), problem_->n_classes(), 0, false};
   }
 
-  // max_c |w_jc| of the d + 1 features, of a W with a row for each.
-  static std::vector<double> largest_sizes(const LogisticWeights<T>& w) {
-    constexpr std::int64_t kBlock = kRowBlockBytes / sizeof(T);  // strides are whole blocks
-    std::vector<double> largest(w.n_features + 1);
-    for (std::int64_t j = 0; j <= w.n_features; ++j) {
-      T lanes[kBlock] = {};
-      for (const T *p = w.data + j * w.stride, *end = p + w.stride; p < end; p += kBlock) {
-        for (std::int64_t lane = 0; lane < kBlock; ++lane) {
-          const T size = p[lane] < 0 ? -p[lane] : p[lane];
-          lanes[lane] = lanes[lane] < size ? size : lanes[lane];
-        }
-      }
-      largest[j] = static_cast<double>(*std::max_element(lanes, lanes + kBlock));
+  // Whether W(u) is summed up feature by feature (logistic/column_sums.hpp), for which X and the
+  // steps of all rows are copied: into less than twice the memory of the sums.
+  bool sums_by_columns(const LogisticWeights<double>& w) const {
+    const std::int64_t n = problem_->n_rows(), ld = score_stride<double>(w.n_classes);
+    if (w.class_major || n >= w.n_features) return false;
+    const Csr<T>& x = problem_->examples().x;
+    std::size_t copied = n * ld * sizeof(double);
+    for (std::int64_t i = 0; i < n; ++i) copied += ColumnLists<T>::bytes_of(x.row(i).nnz);
+    return copied <= 2 * (w.n_features + 1) * w.stride * sizeof(double);
+  }
+
+  void dual_sums_by_columns(MatrixView<T> v, const ClassShift& by, const LogisticWeights<double>& w,
+                            std::span<double> left) {
+    const std::int64_t n = problem_->n_rows(), ld = score_stride<double>(w.n_classes);
+    if (!columns_) columns_.emplace(problem_->examples().x);
+    const AlignedArray<double> steps(n * ld);
+    class_sums(
+        no_sums(), left,
+        [&](const auto&... rest) {
+          kernels_.dual_sums(problem_->examples(), no_sums(), v.data, by, rest...);
+          return LogisticSums{};
+        },
+        [&](int member, int size, const LogisticMemory<double>& memory, std::int64_t begin,
+            std::int64_t end) {
+          const auto [first, last] = classes_of(member, size, end - begin);
+          std::copy_n(memory.other + first * ld, (last - first) * ld,
+                      steps.data() + (begin + first) * ld);
+        });
+    in_ranges(w.n_features + 1, [&](const Range& features) {
+      kernels_.add_columns(columns_->view(), w, steps.data(), n, features);
+    });
+  }
+
+  // f(range) for ranges of n features, by all threads, with polls.
+  template <class F>
+  void in_ranges(std::int64_t n, F f) {
+    constexpr std::int64_t kRange = 256, kBetweenPolls = 1 << 13;
+    ThreadTeam& team = this->team();
+    const Poll poll = problem_->poll();
+    sums_.allow(team.capacity());
+    for (std::int64_t begin = 0; begin < n; begin += kBetweenPolls) {
+      const std::int64_t end = std::min(begin + kBetweenPolls, n);
+      sums_.measure(static_cast<double>(end - begin), [&](int n_threads) {
+        team.limit(n_threads);
+        std::atomic<std::int64_t> next{begin};
+        team.run([&](int) {
+          for (std::int64_t at = next.fetch_add(kRange); at < end; at = next.fetch_add(kRange)) {
+            f(Range{at, std::min(at + kRange, end)});
+          }
+        });
+        return n_threads;
+      });
+      poll();
     }
-    return largest;
   }
 
   template <class Part>
@@ -227,21 +270,30 @@ class LogisticTrainer {
   template <class Inspect>
   LogisticSums totals(const LogisticWeights<double>& w, const MatrixView<double>* sums,
                       std::span<double> left, Inspect inspect) {
-    require(left.empty() || std::ssize(left) == w.n_classes,
-            "left must have a number for every class");
     std::optional<LogisticWeights<double>> out;
     if (sums) out = view<double>(*sums, w.class_major);
+    const LogisticTotals into{out ? &*out : nullptr, nullptr, w.n_classes};
+    return class_sums(w, left, inspect, [&](int member, int size, const auto&... part) {
+      kernels_.add_totals(problem_->examples().x, into, part..., share(w, member, size), {0, 0});
+    });
+  }
+
+  // The same, whose sums are add(member, size of the team, memory, begin, end) for every block.
+  template <class Inspect, class Add>
+  LogisticSums class_sums(const LogisticWeights<double>& w, std::span<double> left, Inspect inspect,
+                          Add add) {
+    require(left.empty() || std::ssize(left) == w.n_classes,
+            "left must have a number for every class");
     std::vector<CompensatedSum> of_classes(left.size());
-    const LogisticTotals into{out ? &*out : nullptr, left.empty() ? nullptr : of_classes.data(),
-                              w.n_classes};
+    const LogisticTotals into{nullptr, left.empty() ? nullptr : of_classes.data(), w.n_classes};
     std::vector<LogisticSums> of_batches(n_batches());
     pass(
         w, longest_row(),
         [&](std::int64_t batch, const auto&... part) { of_batches[batch] = inspect(part...); },
         [&](int member, int size, const auto&... part) {
           const auto [first, last] = classes_of(member, size, w.n_classes);
-          kernels_.add_totals(problem_->examples().x, into, part..., share(w, member, size),
-                              {first, last});
+          add(member, size, part...);
+          kernels_.add_totals(problem_->examples().x, into, part..., {0, 0}, {first, last});
         });
     LogisticSums found;
     for (const LogisticSums& part : of_batches) found.add(part);
@@ -333,10 +385,11 @@ class LogisticTrainer {
   const LogisticKernels<T>& kernels_;
   int n_threads_ = 1;
   std::unique_ptr<ThreadTeam> team_;
-  ThreadChoice visits_, passes_;
+  ThreadChoice visits_, passes_, sums_;
   std::optional<RoundPlan> plan_;
   std::unique_ptr<LogisticRounds<T>> rounds_;
   std::optional<FeatureShares> shares_;
+  std::optional<ColumnLists<T>> columns_;
 };
 
 }  // namespace manyclass

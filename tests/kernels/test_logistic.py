@@ -17,7 +17,7 @@ from tests.helpers.cases import each
 from tests.helpers.dense_data import rows_with_bias
 from tests.helpers.logistic import class_counts, gradient, random_logistic
 
-SHAPES = [(7, 3, 2), (40, 5, 17), (70, 33, 70), (170, 6, 150)]
+SHAPES = [(7, 3, 2), (40, 5, 17), (20, 60, 17), (70, 33, 70), (170, 6, 150)]
 NONE = np.empty(0)
 pytestmark = [
     pytest.mark.parametrize("instruction_set", _core.instruction_sets()),
