@@ -1,4 +1,4 @@
-"""What Newton's method and certificates ask of rows on devices, of this process or of others."""
+"""Engines of Newton's method for rows on devices of this process or of others."""
 
 from __future__ import annotations
 

@@ -13,6 +13,7 @@ from manyclass.arrays import namespace
 from manyclass.arrays.input_arrays import numbered
 from manyclass.distributed.clusters.part import Part, Plan
 from manyclass.distributed.rows.data import global_info
+from manyclass.distributed.rows.svm_rows import COUNTS, TERMS
 from tests.arrays.problems import asarray, strict
 from tests.helpers.cases import each
 from tests.helpers.parts import DATA, WEIGHTS, D, X, Y, check_certificate, ends, primal
@@ -114,7 +115,29 @@ def test_squared_hinges(client, strict, formulation, n_classes):
     check_svm(model, X, y, WEIGHTS, **params)
 
 
-def test_costs_and_offsets_of_classes(client, strict):
+def test_hinges(client, strict):
+    params = {"formulation": "crammer_singer", "C": 0.1, "tol": 1e-2, "random_state": 0}
+    model = fit("svm", X, Y, WEIGHTS, size=2, make=strict, **params)
+    check_svm(model, X, Y, WEIGHTS, **params)
+
+
+@each("formulation", ["crammer_singer", "weston_watkins", "one_vs_rest"])
+@each(("n_classes", "dtype"), [(2, np.float64), (5, np.float32)])
+def test_hinges_of_all_kinds(client, asarray, formulation, n_classes, dtype):
+    params = {"formulation": formulation, "C": 0.1, "tol": 1e-3, "random_state": 0}
+    rows, y = X.astype(dtype), np.minimum(Y, n_classes - 1)
+    model = fit("svm", rows, y, WEIGHTS, size=2, device="cpu", **params)
+    assert model.coef_.dtype == dtype
+    check_svm(model, rows, y, WEIGHTS, **params)
+
+
+def test_newton_steps_of_hinges_of_few_weights(client, asarray):
+    params = {"C": 0.1, "tol": 1e-6, "random_state": 0, "fit_intercept": False}
+    model = fit("svm", X, Y, WEIGHTS, size=2, make=asarray, **params)
+    check_svm(model, X, Y, WEIGHTS, **params)
+
+
+def test_costs_of_mistakes(client, strict):
     costs = np.abs(np.subtract.outer(np.arange(5), np.arange(5))) / 4.0
     params = {"formulation": "ww", "loss": "squared_hinge", "C": 0.1, "tol": 1e-4, "costs": costs}
     model = fit("svm", X, Y, make=strict, **params)
@@ -145,7 +168,12 @@ def test_checkpoints_and_warm_starts(client, strict, tmp_path):
 
 
 REFUSED = {
-    "losses": ("svm", {"loss": "hinge"}, X, "loss='squared_hinge' and logistic"),
+    "slack": (
+        "svm",
+        {"formulation": "ww", "costs": 2 - 2 * np.eye(5), "cost_scaling": "slack"},
+        X,
+        "cost_scaling must be 'margin'",
+    ),
     "formulation": (
         "svm",
         {"loss": "squared_hinge", "formulation": "lee_lin_wahba"},
@@ -193,23 +221,48 @@ def test_workers_of_a_machine_take_its_devices_in_turn(client, monkeypatch):
     assert numbered("cuda", 5) == "cuda"
 
 
+def planned(model):
+    """A part on a device, and its plan."""
+    part = Part(0, X, Y, device="cpu")
+    plan = Plan(global_info([part.about], None, 1.0), model, on_device=True)
+    found = part.ready(plan)
+    assert found.error is None
+    assert part.__sizeof__() >= X.nbytes
+    return part, plan.following([found])
+
+
+def answers(part, plan, question, *given, into):
+    """The answer of a part, and what it answers after it was written to disk."""
+    found = []
+    for one in (part, pickle.loads(pickle.dumps(part))):
+        found.append([np.zeros(shape) for shape in into])
+        one.add(plan, question, given, found[-1])
+    for before, after in zip(*found, strict=True):
+        np.testing.assert_allclose(before, after, rtol=1e-12)
+    return found[0]
+
+
 @each("loss", ["log_loss", "squared_hinge"])
 def test_a_part_that_is_written_to_disk_answers_as_before(asarray, loss):
-    part = Part(0, X, Y, device="cpu")
-    common = global_info([part.about], None, 1.0)
-    model = MulticlassSVC(formulation="ovr", loss=loss) if loss != "log_loss" else None
-    plan = Plan(common, model or MultinomialLogisticRegression(), on_device=True).following(
-        [Part(0, X, Y).ready(Plan(common, MultinomialLogisticRegression()))]
-    )
-    assert part.ready(plan).error is None
+    svm = MulticlassSVC(formulation="ovr", loss="squared_hinge")
+    part, plan = planned(svm if loss != "log_loss" else MultinomialLogisticRegression())
     W = np.random.default_rng(0).normal(size=(D + 1, 5))
-    answers = []
-    for one in (part, pickle.loads(pickle.dumps(part))):
-        answers.append((np.zeros_like(W), np.zeros(1)))
-        one.add(plan, "gradient", (W, False), answers[-1])
-    np.testing.assert_array_equal(answers[0][0], answers[1][0])
-    assert answers[0][1] == answers[1][1] > 0
-    assert part.__sizeof__() == X.nbytes
+    assert answers(part, plan, "gradient", W, False, into=[W.shape, 1])[1] > 0
+
+
+def test_dual_variables_stay_in_a_part_that_is_written_to_disk(asarray):
+    part, plan = planned(MulticlassSVC())
+    V, scale = np.zeros((D + 1, 5)), np.ones((D + 1, 1))
+    shapes = [V.shape, V.shape, (1, COUNTS)]
+    total, of_duals, counts = (np.zeros(shape) for shape in shapes)
+    for number, rho in ((1, 1.0), (2, 2.0)):
+        given = number, V, scale, rho, 1.8, 0
+        part.add(plan, "round", given, [total, of_duals, counts])
+    assert np.abs(of_duals).max() > 0
+    answers(part, plan, "round", *given, into=shapes)
+    norm = float(np.linalg.norm(V))
+    terms = answers(part, plan, "inspect", V, scale, np.empty(0), norm, into=[(1, TERMS)])[0]
+    assert terms[0, 1] == pytest.approx(len(X))  # losses at V = 0
 
 
 def count_cpu():

@@ -143,7 +143,7 @@ class ClusterBackend(OneProcess):
         """Make the solver of all rows, given the problem without rows."""
         began = time.perf_counter()
         parts = RemoteParts(self.cluster, self.plan)
-        if self.plan.on_device:
+        if self.plan.on_device and problem.loss != "hinge":
             is_log_loss = problem.loss == LOG_LOSS
             intercept = options.regularize_intercept or not is_log_loss
             rows = SmoothEngine(problem, parts, regularize_intercept=intercept)
@@ -187,11 +187,6 @@ class ClusterTraining(Training):
         bias = float(model.intercept_scaling) if model.fit_intercept else 0.0
         common = global_info(abouts, model.class_weight, bias)
         on_device = any(about["on_device"] for about in abouts)
-        if on_device and model.loss == "hinge":
-            raise ValueError(
-                "workers train loss='squared_hinge' and logistic regression on devices; for "
-                "loss='hinge' give chunks of NumPy or SciPy arrays, and leave out device="
-            )
         plan = Plan(common, _plain(model), on_device)
         found = [PartInfo(*found) for found in cluster.call("ready", plan)]
         for one in found:

@@ -26,6 +26,7 @@ from manyclass.arrays.remote_rows import remote_rows
 from manyclass.distributed.rows.admm import LOG_LOSS
 from manyclass.distributed.rows.averaged_newton import NewtonRows
 from manyclass.distributed.rows.data import GlobalInfo, about_rows, dataset_of, weights_of
+from manyclass.distributed.rows.device_svm_rows import DeviceSvmRows
 from manyclass.distributed.rows.svm_rows import SvmRows
 from manyclass.estimators.logistic import MultinomialLogisticRegression
 from manyclass.estimators.svc import MulticlassSVC
@@ -175,6 +176,8 @@ class Part:
         if problem.dataset.lies_on_device:
             gc.collect()  # rows of an earlier training may be in cycles of references
             model._options(problem, keeps_duals=False)  # refuses what is not trained there
+            if problem.loss == "hinge":
+                return DeviceSvmRows(problem, self.number)
             rows = remote_rows(problem)
             rows.number = self.number
             return rows
@@ -196,7 +199,7 @@ class Part:
         if self._problem is not None:
             data = self._problem.dataset
             if isinstance(data, DeviceDataset):
-                return _bytes_here(data.X)
+                return own + _bytes_here(data.X)
             return own + int(data.values.nbytes + data.indices.nbytes + data.indptr.nbytes)
         return 0 if self._given is None else _bytes_here(self._given[0])
 
