@@ -106,8 +106,7 @@ def test_a_device_of_each_worker(client, asarray, kind):
     assert isinstance(model.to_local(), MultinomialLogisticRegression)
 
 
-@each("formulation", ["one_vs_rest", "weston_watkins"])
-@each("n_classes", [2, 5])
+@each(("formulation", "n_classes"), [("one_vs_rest", 2), ("weston_watkins", 5)])
 def test_squared_hinges(client, strict, formulation, n_classes):
     params = {"formulation": formulation, "loss": "squared_hinge", "C": 0.1, "tol": 1e-5}
     y = np.minimum(Y, n_classes - 1)
@@ -116,15 +115,21 @@ def test_squared_hinges(client, strict, formulation, n_classes):
 
 
 def test_hinges(client, strict):
-    params = {"formulation": "crammer_singer", "C": 0.1, "tol": 1e-2, "random_state": 0}
+    params = {"formulation": "one_vs_rest", "C": 0.1, "tol": 1e-2, "fit_intercept": False}
     model = fit("svm", X, Y, WEIGHTS, size=2, make=strict, **params)
     check_svm(model, X, Y, WEIGHTS, **params)
 
 
-@each("formulation", ["crammer_singer", "weston_watkins", "one_vs_rest"])
-@each(("n_classes", "dtype"), [(2, np.float64), (5, np.float32)])
+@each(
+    ("formulation", "n_classes", "dtype"),
+    [
+        ("crammer_singer", 5, np.float32),
+        ("weston_watkins", 2, np.float64),
+        ("one_vs_rest", 5, np.float64),
+    ],
+)
 def test_hinges_of_all_kinds(client, asarray, formulation, n_classes, dtype):
-    params = {"formulation": formulation, "C": 0.1, "tol": 1e-3, "random_state": 0}
+    params = {"formulation": formulation, "C": 0.1, "tol": 3e-3, "random_state": 0}
     rows, y = X.astype(dtype), np.minimum(Y, n_classes - 1)
     model = fit("svm", rows, y, WEIGHTS, size=2, device="cpu", **params)
     assert model.coef_.dtype == dtype
