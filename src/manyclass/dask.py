@@ -75,7 +75,7 @@ class DaskMixin(ClusterMixin):
         rows, targets, weights = taken(X, y, sample_weight)
         blocks = chunks_of(rows, targets, weights)
         model = self._as_model()
-        parts = DaskParts(_client(), blocks, distributed.futures_of(X), self.device)
+        parts = DaskParts(_client(), blocks, distributed.futures_of(X), self._device())
         with input_restored(self):
             ClusterTraining(model, parts).run(rows, targets, weights)
         self.__dict__.pop("feature_columns_", None)

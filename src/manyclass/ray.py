@@ -74,7 +74,7 @@ class RayMixin(ClusterMixin):
         blocks, read = _parts_of(X, y, sample_weight)
         model = self._as_model()
         with input_restored(self):
-            parts = RayParts(blocks, read, model.n_jobs, self.device)
+            parts = RayParts(blocks, read, model.n_jobs, self._device())
             ClusterTraining(model, parts).run(X, y, sample_weight)
         self.__dict__.pop("feature_columns_", None)
         if isinstance(read, DatasetColumns):

@@ -45,7 +45,6 @@ class ClusterMixin:
     get_params: Callable[..., Settings]
     intercept_: Array
     n_features_in_: int
-    device: Any  # str or None
 
     def to_local(self) -> Model:
         """Return the plain estimator, fitted if this one is.
@@ -111,6 +110,12 @@ class ClusterMixin:
         """Return this estimator as one of the plain kinds, which it is as well."""
         assert isinstance(self, MulticlassSVC | MultinomialLogisticRegression)
         return self
+
+    def _device(self) -> str | None:
+        """Return where each worker trains."""
+        device = self._as_model().device
+        assert device is None or isinstance(device, str)
+        return device
 
     def _empty(self, method: str, options: Settings) -> Array:
         """Return the result of a method for no row."""

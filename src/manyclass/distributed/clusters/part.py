@@ -19,6 +19,7 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from manyclass.arrays.choice import check_on_device
 from manyclass.arrays.dataset import DeviceDataset
 from manyclass.arrays.namespace import is_on_device
 from manyclass.arrays.places.host_rows import HostRows
@@ -175,7 +176,7 @@ class Part:
         """Return what answers questions: rows on a device, or of the core."""
         if problem.dataset.lies_on_device:
             gc.collect()  # rows of an earlier training may be in cycles of references
-            model._options(problem, keeps_duals=False)  # refuses what is not trained there
+            check_on_device(problem, stopping=model.stopping, solver="auto", weights="dense")
             if problem.loss == "hinge":
                 return DeviceSvmRows(problem, self.number)
             rows = remote_rows(problem)

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -149,9 +148,10 @@ def dataset_of(X: Rows, y: Array, weights: NDArray[np.float64], common: GlobalIn
 def weights_of(rows: Rows, sample_weight: ArrayLike | None) -> Array:
     """Return the weights of the rows of a part, which may all be zero."""
     n = rows.shape[0]
-    given: Any = on_host(sample_weight, "sample_weight")
-    if not n or (given is not None and not np.any(given)):
-        if given is not None:
+    is_given = sample_weight is not None
+    given = np.asarray(on_host(sample_weight, "sample_weight")) if is_given else np.ones(n)
+    if not n or not np.any(given):
+        if is_given:
             check_consistent_length(np.empty(n), given)
         return np.zeros(n)
     return checked_weights(sample_weight, rows)
