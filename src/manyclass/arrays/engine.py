@@ -29,7 +29,6 @@ class SmoothEngine(PrimalEngine):
     regularize_intercept : bool
     """
 
-    most_factorized = 4096
     factorizes_samples = False
 
     def is_class_major(self) -> bool:
@@ -65,6 +64,8 @@ class ArrayEngine(SmoothEngine):
     rows_of : type, default=SmoothRows
         What makes the rows of each device.
     """
+
+    most_factorized = 4096
 
     def __init__(
         self,

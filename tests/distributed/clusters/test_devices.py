@@ -11,6 +11,8 @@ import pytest
 from manyclass import MulticlassSVC, MultinomialLogisticRegression
 from manyclass.arrays import namespace
 from manyclass.arrays.input_arrays import numbered
+from manyclass.arrays.remote_rows import RemoteRows
+from manyclass.distributed.clusters.mapped import on_disk
 from manyclass.distributed.clusters.part import Part, Plan
 from manyclass.distributed.rows.data import global_info
 from manyclass.distributed.rows.svm_rows import COUNTS, TERMS
@@ -253,6 +255,27 @@ def test_a_part_that_is_written_to_disk_answers_as_before(asarray, loss):
     part, plan = planned(svm if loss != "log_loss" else MultinomialLogisticRegression())
     W = np.random.default_rng(0).normal(size=(D + 1, 5))
     assert answers(part, plan, "gradient", W, False, into=[W.shape, 1])[1] > 0
+
+
+def test_a_part_that_is_mapped_from_disk(asarray, tmp_path):
+    part = on_disk(Part(0, X, Y, device="cpu"), str(tmp_path))
+    plan = Plan(global_info([part.about], None, 1.0), MulticlassSVC(), on_device=True)
+    plan = plan.following([part.ready(plan)])
+    zero = np.zeros(1)
+    part.add(plan, "count", [], [np.zeros(2, np.int64), np.zeros(D + 1, np.int64), zero])
+    assert zero == pytest.approx(len(X))
+    scale, into = np.ones((D + 1, 1)), [np.zeros((D + 1, 5)) for _ in range(2)]
+    part.add(plan, "round", (1, 0 * into[0], scale, 1.0, 1.8, 0), [*into, np.zeros((1, COUNTS))])
+    assert np.abs(into[1]).max() > 0
+
+
+def test_lack_of_memory_on_a_worker(client, strict, monkeypatch):
+    def fail(*_arguments):
+        raise RuntimeError("CUDA out of memory. Tried to allocate 2.00 GiB")
+
+    monkeypatch.setattr(RemoteRows, "curvature", fail)
+    with pytest.raises(MemoryError, match="more memory than the device has; give fewer rows"):
+        fit("logistic", X, Y, make=strict)
 
 
 def test_dual_variables_stay_in_a_part_that_is_written_to_disk(asarray):

@@ -223,7 +223,10 @@ class ClusterSVC(ClusterMixin, MulticlassSVC):
     warm_start : bool, default=False
         Whether the next fit begins at the weights of this one.
     device : str, default=None
-        As of logistic regression.
+        Where the workers train Crammer-Singer, Weston-Watkins and one-vs-rest: "cuda" or another
+        device of PyTorch, to which each copies its dense rows. Several workers of a machine take
+        its devices in turn. None: where the rows are, on the CPU or, of arrays of CuPy and tensors
+        of PyTorch, on their device.
     n_jobs : int, default=None
         Threads of each worker.
     """

@@ -11,7 +11,8 @@ import gc
 import math
 import mmap
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from itertools import accumulate
 from typing import Any, NamedTuple, TypeAlias
@@ -19,7 +20,7 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from manyclass.arrays.choice import check_on_device
+from manyclass.arrays.choice import check_on_device, lack_of_memory
 from manyclass.arrays.dataset import DeviceDataset
 from manyclass.arrays.namespace import is_on_device
 from manyclass.arrays.places.host_rows import HostRows
@@ -155,7 +156,8 @@ class Part:
         with self._lock:
             rows = self.planned(plan)
             if rows.problem.dataset.n_examples or not plan.on_device:
-                getattr(rows, question)(*given, *into)
+                with _memory_of(rows.problem):
+                    getattr(rows, question)(*given, *into)
             self.drop_pages()
 
     def planned(self, plan: Plan) -> PartOfRows:
@@ -167,7 +169,8 @@ class Part:
             self._problem = plan.model._problem(dataset, plan.common.classes)
             self._given = None
         if self._rows is None:
-            self._rows = self._rows_of(self._problem, plan.model)
+            with _memory_of(self._problem):
+                self._rows = self._rows_of(self._problem, plan.model)
         if plan.firsts:
             self._rows.first = plan.firsts[self.number]
         return self._rows
@@ -241,6 +244,18 @@ class Part:
         about = about_rows(rows, targets, weights, None if names is None else list(names))
         self.about = {**about, "part": self.number}
         self._given = rows, targets, weights
+
+
+@contextmanager
+def _memory_of(problem: Problem) -> Iterator[None]:
+    """Raise MemoryError where the memory of a device comes to its end."""
+    try:
+        yield
+    except RuntimeError as error:
+        of_device = lack_of_memory(problem, error)
+        if of_device is None:
+            raise
+        raise of_device from error
 
 
 def _bytes_here(X: Rows) -> int:
