@@ -84,12 +84,15 @@ test: $(VENV)/with-test
 	bash tests/sanitize.sh $(BIN)/python quick
 
 # What `make test` leaves out. Tests that need the packages of docs, Ray, PySpark or
-# PyTorch are marked slow.
+# PyTorch are marked slow. Many wait for other processes: the sanitizers take the time that is left.
+SANITIZERS := build/sanitizers.log
 test-rest: $(VENV)/with-test $(VENV)/with-docs $(VENV)/with-ray $(VENV)/with-spark $(VENV)/with-torch
-	$(BIN)/python -m pytest -n $(TEST_JOBS) --dist worksteal -m slow
+	@nice bash tests/sanitize.sh $(BIN)/python all > $(SANITIZERS) 2>&1 & sanitizers=$$!; \
+	trap "kill $$sanitizers" INT; failed=0; \
+	$(BIN)/python -m pytest -n $(TEST_JOBS) --dist worksteal -m slow --durations 10 || failed=1; \
+	wait $$sanitizers || failed=1; cat $(SANITIZERS); exit $$failed
 	MANYCLASS_INSTRUCTION_SET=baseline $(BIN)/python -m pytest -q -n $(TEST_JOBS) $(BASELINE_TESTS)
 	bash tests/check_symbols.sh build/editable
-	bash tests/sanitize.sh $(BIN)/python all
 
 test-all: test
 	$(MAKE) test-rest

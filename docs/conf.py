@@ -54,13 +54,15 @@ html_copy_source = False
 html_theme_options = {
     "show_prev_next": False,
     "secondary_sidebar_items": {"**": ["page-toc"], "index": []},
-    "header_links_before_dropdown": 7,
+    "header_links_before_dropdown": 5,
     "navigation_with_keys": False,
 }
 # Pages that no section holds have nothing to show there.
 html_sidebars = {
     "index": [],
     "install": [],
+    "quickstart": [],
+    "command_line": [],
     "search": [],
     "genindex": [],
     "py-modindex": [],

@@ -250,7 +250,7 @@ def draw_card_of_probabilities(path: Path) -> None:
     axis.set(
         xlabel="largest probability",
         ylabel="share that is right",
-        title="made-up rows",
+        title="synthetic rows",
     )
     axis.legend(frameon=False)
     axis.spines[["top", "right"]].set_visible(False)

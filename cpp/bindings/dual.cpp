@@ -134,6 +134,25 @@ double squares_of(Strided<T> matrix) {
                         static_cast<std::int64_t>(matrix.shape(along)), matrix.stride(across));
 }
 
+// Both with neighboring numbers in their rows, or both in their columns.
+template <class T>
+double squared_distance_of(Strided<T> one, Strided<double> other) {
+  require(one.shape(0) == other.shape(0) && one.shape(1) == other.shape(1),
+          "the matrices must have one shape");
+  if (one.size() == 0) return 0;
+  const std::size_t along = one.stride(1) == 1 ? 1 : 0, across = 1 - along;
+  for (const std::int64_t stride : {one.stride(along), other.stride(along)}) {
+    require(stride == 1 || one.shape(along) == 1,
+            "numbers must be neighbors in rows or in columns of both");
+  }
+  const nb::gil_scoped_release release;
+  return squared_distance(one.data(), one.stride(across), other.data(), other.stride(across),
+                          static_cast<std::int64_t>(one.shape(across)),
+                          static_cast<std::int64_t>(one.shape(along)));
+}
+
+constexpr const char* kSquaredDistance =
+    "Squared Frobenius norm of the difference of two matrices, compensated.";
 constexpr const char* kSumOfSquares = "Squared norm of a matrix, compensated.";
 
 }  // namespace
@@ -160,6 +179,10 @@ void bind_dual(nb::module_& m) {
       .def_ro("max_violation", &GapSums::max_violation);
   m.def("sum_of_squares", &squares_of<float>, "matrix"_a.noconvert(), kSumOfSquares);
   m.def("sum_of_squares", &squares_of<double>, "matrix"_a.noconvert(), kSumOfSquares);
+  m.def("squared_distance", &squared_distance_of<float>, "one"_a.noconvert(), "other"_a.noconvert(),
+        kSquaredDistance);
+  m.def("squared_distance", &squared_distance_of<double>, "one"_a.noconvert(),
+        "other"_a.noconvert(), kSquaredDistance);
   nb::class_<ShrunkGoal>(m, "ShrunkGoal")
       .def(nb::init<double, double, std::int64_t, double>(), "gap"_a, "violation"_a,
            "evaluations"_a, "min_gap"_a);

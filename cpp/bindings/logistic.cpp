@@ -78,6 +78,15 @@ void bind_trainer(nb::module_& m, const char* name) {
           "weights"_a, "largest"_a, "v"_a.none(), "leaves"_a, "enters"_a, "sums"_a.none(), "left"_a,
           "class_major"_a)
       .def(
+          "inspect_held",
+          [](LogisticTrainer<T>& t, Matrix<T> weights, Matrix<T> v, Vector<const double> leaves,
+             Vector<const double> enters) {
+            const ClassShift by = shift_of(t.problem().n_classes(), leaves, enters);
+            const nb::gil_scoped_release release;
+            return t.inspect_held(view_of(weights), view_of(v), by);
+          },
+          "weights"_a, "v"_a, "leaves"_a, "enters"_a)
+      .def(
           "dual_sums",
           [](LogisticTrainer<T>& t, Matrix<T> v, Vector<const double> leaves,
              Vector<const double> enters, std::optional<Matrix<double>> sums, Vector<double> left,
@@ -86,7 +95,7 @@ void bind_trainer(nb::module_& m, const char* name) {
             const nb::gil_scoped_release release;
             MatrixView<double> into{};
             if (sums) into = view_of(*sums);
-            return t.dual_sums(view_of(v), by, sums ? &into : nullptr, view_of(left), class_major);
+            t.dual_sums(view_of(v), by, sums ? &into : nullptr, view_of(left), class_major);
           },
           "v"_a, "leaves"_a, "enters"_a, "sums"_a.none(), "left"_a, "class_major"_a)
       .def("use_threads", &LogisticTrainer<T>::use_threads, "n_threads"_a);
@@ -98,7 +107,6 @@ void bind_logistic(nb::module_& m) {
   nb::class_<LogisticSums>(m, "LogisticSums")
       .def_prop_ro("loss", [](const LogisticSums& found) { return found.loss.value(); })
       .def_prop_ro("gap", [](const LogisticSums& found) { return found.gap.value(); })
-      .def_prop_ro("entropy", [](const LogisticSums& found) { return found.entropy.value(); })
       .def_ro("loss_error", &LogisticSums::loss_error)
       .def_ro("moved_by_features", &LogisticSums::moved_by_features)
       .def_ro("moved_by_bias", &LogisticSums::moved_by_bias);

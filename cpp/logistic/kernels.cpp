@@ -16,8 +16,8 @@ struct TableOf<LogisticKernels<T>> {
       logistic_visits<T>,      logistic_prepare<T>,     logistic_visit_batch<T>,
       logistic_update<T>,      logistic_visit_apart<T>, logistic_add_round<T>,
       logistic_shorten<T>,     logistic_gradient<T>,    logistic_curvature<T>,
-      logistic_log_softmax<T>, logistic_inspect<T>,     logistic_dual_sums<T>,
-      logistic_add<T>,         logistic_add_totals<T>};
+      logistic_log_softmax<T>, logistic_inspect,        logistic_inspect,
+      logistic_dual_sums<T>,   logistic_add<T>,         logistic_add_totals<T>};
 };
 
 template const LogisticKernels<float>& kernel_table();

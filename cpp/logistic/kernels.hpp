@@ -70,17 +70,15 @@ struct ClassShift {
 };
 
 struct LogisticSums {
-  CompensatedSum loss;     // sum_i C_i (log sum_c exp(s_ic) - s_i,y_i)
-  CompensatedSum gap;      // the sum of upper bounds of the terms of P - D
-  CompensatedSum entropy;  // -sum_i C_i sum_c u_ic log u_ic
-  double loss_error = 0;   // bounds the rounding of the terms of `loss`
+  CompensatedSum loss;    // sum_i C_i (log sum_c exp(s_ic) - s_i,y_i)
+  CompensatedSum gap;     // the sum of upper bounds of the terms of P - D
+  double loss_error = 0;  // bounds the rounding of the terms of `loss`
   // Upper bounds of sum_i ||x_i|| ||C_i (e_{y_i} - u_i)||, x_i without and of the appended feature.
   double moved_by_features = 0, moved_by_bias = 0;
 
   void add(const LogisticSums& other) {
     loss.add(other.loss);
     gap.add(other.gap);
-    entropy.add(other.entropy);
     loss_error += other.loss_error;
     moved_by_features += other.moved_by_features;
     moved_by_bias += other.moved_by_bias;
@@ -137,10 +135,14 @@ struct LogisticKernels {
   LogisticSums (*inspect)(const Examples<T>&, const LogisticWeights<double>&, const double* largest,
                           const T* v, const ClassShift&, const LogisticMemory<double>&,
                           std::int64_t begin, std::int64_t end);
-  // memory.other and the entropy of u = exp(v), shifted; `shape` has the layout.
-  LogisticSums (*dual_sums)(const Examples<T>&, const LogisticWeights<double>& shape, const T* v,
-                            const ClassShift&, const LogisticMemory<double>&, std::int64_t begin,
-                            std::int64_t end);
+  // The same at a W of type T with a row for each feature; the intercepts are bias * w, rounded to T.
+  LogisticSums (*inspect_held)(const Examples<T>&, const LogisticWeights<T>&, const double* largest,
+                               const T* v, const ClassShift&, const LogisticMemory<double>&,
+                               std::int64_t begin, std::int64_t end);
+  // memory.other of u = exp(v), shifted; `shape` has the layout.
+  void (*dual_sums)(const Examples<T>&, const LogisticWeights<double>& shape, const T* v,
+                    const ClassShift&, const LogisticMemory<double>&, std::int64_t begin,
+                    std::int64_t end);
   // sums += sum_i x_i r_i^T over the examples [begin, end), in their order, with the r_i and the dense
   // rows that the passes have left: a range of the d + 1 features, ascending in every row of X if it
   // is not all, or of the columns (whole blocks of 64 bytes) of class-major sums.

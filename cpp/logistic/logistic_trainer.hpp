@@ -124,22 +124,52 @@ class LogisticTrainer {
     });
   }
 
-  // Of u = exp(v); `sums` may be null.
-  LogisticSums dual_sums(MatrixView<T> v, const ClassShift& by, const MatrixView<double>* sums,
-                         std::span<double> left, bool class_major) {
+  // At a W with a row for each feature and u = exp(v).
+  LogisticSums inspect_held(MatrixView<T> weights, MatrixView<T> v, const ClassShift& by) {
+    const LogisticWeights<T> w = view<T>(weights, false);
     check_duals(v);
-    const LogisticWeights<double> w =
-        sums ? view<double>(*sums, class_major)
-             : LogisticWeights<double>{nullptr, problem_->n_features(), problem_->n_classes(), 0,
-                                       false};
-    return totals(w, sums, left, [&](const auto&... rest) {
-      return kernels_.dual_sums(problem_->examples(), w, v.data, by, rest...);
+    const std::vector<double> largest = largest_sizes(w);
+    return totals(no_sums(), nullptr, {}, [&](const auto&... rest) {
+      return kernels_.inspect_held(problem_->examples(), w, largest.data(), v.data, by, rest...);
+    });
+  }
+
+  // Of u = exp(v); `sums` may be null.
+  void dual_sums(MatrixView<T> v, const ClassShift& by, const MatrixView<double>* sums,
+                 std::span<double> left, bool class_major) {
+    check_duals(v);
+    const LogisticWeights<double> w = sums ? view<double>(*sums, class_major) : no_sums();
+    totals(w, sums, left, [&](const auto&... rest) {
+      kernels_.dual_sums(problem_->examples(), w, v.data, by, rest...);
+      return LogisticSums{};
     });
   }
 
   const Problem<T>& problem() const { return *problem_; }
 
  private:
+  // What passes know of W where they add to none.
+  LogisticWeights<double> no_sums() const {
+    return {nullptr, problem_->n_features(), problem_->n_classes(), 0, false};
+  }
+
+  // max_c |w_jc| of the d + 1 features, of a W with a row for each.
+  static std::vector<double> largest_sizes(const LogisticWeights<T>& w) {
+    constexpr std::int64_t kBlock = kRowBlockBytes / sizeof(T);  // strides are whole blocks
+    std::vector<double> largest(w.n_features + 1);
+    for (std::int64_t j = 0; j <= w.n_features; ++j) {
+      T lanes[kBlock] = {};
+      for (const T *p = w.data + j * w.stride, *end = p + w.stride; p < end; p += kBlock) {
+        for (std::int64_t lane = 0; lane < kBlock; ++lane) {
+          const T size = p[lane] < 0 ? -p[lane] : p[lane];
+          lanes[lane] = lanes[lane] < size ? size : lanes[lane];
+        }
+      }
+      largest[j] = static_cast<double>(*std::max_element(lanes, lanes + kBlock));
+    }
+    return largest;
+  }
+
   template <class Part>
   SweepResult visit_batches(const LogisticWeights<T>& w, T* v, bool fresh, Part part) {
     LogisticBatches<T> batches(problem_->examples(), {row_kernels_, kernels_}, w, v, fresh);

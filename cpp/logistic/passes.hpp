@@ -7,7 +7,9 @@
 #include <cstdint>
 #include <limits>
 #include <numbers>
+#include <type_traits>
 
+#include "certificate/double_scores.hpp"
 #include "data/examples.hpp"
 #include "dense_rows/class_major.hpp"
 #include "logistic/kernels.hpp"
@@ -213,15 +215,33 @@ inline GapAndError gap_of(const double* s, std::int64_t n, std::int64_t y, const
   return {gap + loss_error + of_scores * rest + rounding * entropy, loss_error};
 }
 
-template <class T>
-LogisticSums logistic_inspect(const Examples<T>& examples, const LogisticWeights<double>& w,
+// The scores of the examples [begin, end) in double, their base scores among them.
+template <class T, class U>
+inline void put_double_scores(const Examples<T>& examples, const LogisticWeights<U>& w,
+                              const LogisticMemory<double>& memory, std::int64_t begin,
+                              std::int64_t end) {
+  if constexpr (std::is_same_v<U, double>) {
+    put_scores(examples, w, memory, begin, end);
+  } else {
+    const std::int64_t ld = score_stride<double>(w.n_classes);
+    const WeightsView<T> held{w.data, w.n_features, w.n_classes, w.stride};
+    for (std::int64_t i = begin; i < end; ++i) {
+      double* scores = memory.scores + (i - begin) * ld;
+      double_scores(held, examples.x.row(i), ld, scores);
+      if (examples.base) add_base(examples.base, i, 0, w.n_classes, scores);
+    }
+  }
+}
+
+template <class T, class U>
+LogisticSums logistic_inspect(const Examples<T>& examples, const LogisticWeights<U>& w,
                               const double* largest, const T* v, const ClassShift& by,
                               const LogisticMemory<double>& memory, std::int64_t begin,
                               std::int64_t end) {
   const std::int64_t ld = score_stride<double>(w.n_classes), v_ld = score_stride<T>(w.n_classes);
   const std::int64_t k = w.n_classes;
   LogisticSums found;
-  put_scores(examples, w, memory, begin, end);
+  put_double_scores(examples, w, memory, begin, end);
   for (std::int64_t i = begin; i < end; ++i) {
     double* s = memory.scores + (i - begin) * ld;
     double* u = memory.other + (i - begin) * ld;
@@ -239,7 +259,6 @@ LogisticSums logistic_inspect(const Examples<T>& examples, const LogisticWeights
     const GapAndError bounds = gap_of(s, k, y, u, rest, loss, entropy, row.score_error);
     found.loss.add(cost * loss);
     found.gap.add(cost * bounds.gap);
-    found.entropy.add(cost * entropy);
     found.loss_error += cost * bounds.loss_error;
     const double step = std::numbers::sqrt2 * cost * rest;  // at least ||C_i (e_y - u)||
     found.moved_by_features += step * std::sqrt(row.square);
@@ -250,23 +269,18 @@ LogisticSums logistic_inspect(const Examples<T>& examples, const LogisticWeights
 }
 
 template <class T>
-LogisticSums logistic_dual_sums(const Examples<T>& examples, const LogisticWeights<double>& shape,
-                                const T* v, const ClassShift& by,
-                                const LogisticMemory<double>& memory, std::int64_t begin,
-                                std::int64_t end) {
+void logistic_dual_sums(const Examples<T>& examples, const LogisticWeights<double>& shape,
+                        const T* v, const ClassShift& by, const LogisticMemory<double>& memory,
+                        std::int64_t begin, std::int64_t end) {
   const std::int64_t ld = score_stride<double>(shape.n_classes);
   const std::int64_t k = shape.n_classes, v_ld = score_stride<T>(shape.n_classes);
-  LogisticSums found;
   pack_rows(examples.x, shape, memory, begin, end);
   for (std::int64_t i = begin; i < end; ++i) {
     double* u = memory.other + (i - begin) * ld;
     duals_of(v + i * v_ld, shape.n_classes, u);
     shift(by, k, u);
-    const double rest = rest_of(u, ld, examples.labels[i]);
-    found.entropy.add(examples.costs[i] * entropy_of(u, k, examples.labels[i], rest));
-    residual_of(examples, i, k, rest, u);
+    residual_of(examples, i, k, rest_of(u, ld, examples.labels[i]), u);
   }
-  return found;
 }
 
 template <class T>

@@ -33,22 +33,23 @@ class CompensatedSum {
 // Numbers that are summed without compensation, in kSquareLanes sums: within 16 u of their sum.
 inline constexpr std::int64_t kSquareBlock = 64, kSquareLanes = 8;
 
-// Add the squares of n neighboring numbers. Not for kernels, whose copies would share its symbols.
-template <class T>
-void add_squares(const T* p, std::int64_t n, CompensatedSum& sum) {
+// Add the squares of n numbers. Not for kernels, whose copies would share its symbols.
+template <class Number>
+void add_squares(std::int64_t n, CompensatedSum& sum, Number number) {
   for (std::int64_t begin = 0; begin < n; begin += kSquareBlock) {
     double lanes[kSquareLanes] = {};
-    const T* part = p + begin;
     const std::int64_t size = std::min(kSquareBlock, n - begin);
     std::int64_t j = 0;
     for (; j + kSquareLanes <= size; j += kSquareLanes) {
       for (std::int64_t lane = 0; lane < kSquareLanes; ++lane) {
-        const double x = static_cast<double>(part[j + lane]);
+        const double x = number(begin + j + lane);
         lanes[lane] += x * x;
       }
     }
-    for (; j < size; ++j)
-      lanes[j % kSquareLanes] += static_cast<double>(part[j]) * static_cast<double>(part[j]);
+    for (; j < size; ++j) {
+      const double x = number(begin + j);
+      lanes[j % kSquareLanes] += x * x;
+    }
     double total = 0;
     for (const double lane : lanes) total += lane;
     sum.add(total);
@@ -60,7 +61,24 @@ template <class T>
 double sum_of_squares(const T* p, std::int64_t n_rows, std::int64_t n_columns,
                       std::int64_t stride) {
   CompensatedSum sum;
-  for (std::int64_t i = 0; i < n_rows; ++i) add_squares(p + i * stride, n_columns, sum);
+  for (std::int64_t i = 0; i < n_rows; ++i) {
+    const T* row = p + i * stride;
+    add_squares(n_columns, sum, [row](std::int64_t j) { return static_cast<double>(row[j]); });
+  }
+  return sum.value();
+}
+
+// The squared Frobenius norm of the difference of two such matrices.
+template <class T>
+double squared_distance(const T* p, std::int64_t stride, const double* q, std::int64_t q_stride,
+                        std::int64_t n_rows, std::int64_t n_columns) {
+  CompensatedSum sum;
+  for (std::int64_t i = 0; i < n_rows; ++i) {
+    const T* row = p + i * stride;
+    const double* other = q + i * q_stride;
+    add_squares(n_columns, sum,
+                [=](std::int64_t j) { return static_cast<double>(row[j]) - other[j]; });
+  }
   return sum.value();
 }
 

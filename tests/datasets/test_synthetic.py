@@ -1,4 +1,4 @@
-"""The made-up text corpus: its promises, and that it resembles text."""
+"""The synthetic text corpus: its promises, and that it resembles text."""
 
 import numpy as np
 import pytest

@@ -1,5 +1,6 @@
 """Rows as people have them: short types of numbers, data frames, tensors, columns of vectors."""
 
+import sys
 from dataclasses import dataclass
 from decimal import Decimal
 
@@ -13,6 +14,7 @@ from manyclass import (
     StochasticClassifier,
     save_data,
 )
+from manyclass.arrays import namespace
 
 pd = pytest.importorskip("pandas")
 pl = pytest.importorskip("polars")
@@ -294,3 +296,16 @@ def test_the_index_of_a_table_is_no_feature_vector_or_label():
     labels = pd.DataFrame({"y": ["a", "b"]}, index=[5, 6])
     model = MulticlassSVC().fit(pa.Table.from_pandas(vectors), pa.Table.from_pandas(labels)["y"])
     assert model.feature_names_in_.tolist() == ["e[0]", "e[1]"]
+
+
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
+@pytest.mark.parametrize("with_gradients", [False, True])
+def test_tensors_of_torch_on_the_cpu_need_no_other_package(dtype, with_gradients, monkeypatch):
+    torch = pytest.importorskip("torch")
+    monkeypatch.setitem(sys.modules, "array_api_compat", None)
+    namespace._compat.cache_clear()
+    rows = torch.tensor(X, dtype=getattr(torch, dtype), requires_grad=with_gradients)
+    model = MulticlassSVC(random_state=0).fit(rows, torch.tensor(Y))
+    wanted = MulticlassSVC(random_state=0).fit(X, Y)
+    np.testing.assert_array_equal(model.coef_, wanted.coef_)
+    assert (model.predict(rows) == wanted.predict(X)).all()

@@ -196,18 +196,34 @@ def test_inspect_sums_what_numpy_sums(
     entropy = (u * np.log(u)).sum(axis=1)
     terms = logsumexp(S, axis=1) + entropy - (u * S).sum(axis=1)
     assert found.gap == pytest.approx(problem.costs @ terms, rel=1e-9, abs=1e-9)
-    assert found.entropy == pytest.approx(-(problem.costs @ entropy), rel=1e-9)
     expected = class_counts(problem) - problem.costs @ u
     np.testing.assert_allclose(left, expected, atol=1e-9 * class_counts(problem).max())
     np.testing.assert_allclose(setting.matrix(sums), setting.weights_of(u), atol=1e-8)
     if from_scores:
         return
     again, left = setting.zeros(np.float64), np.zeros(k)
-    other = setting.trainer.dual_sums(
-        v, shift.leaves, shift.enters, again, left, setting.class_major
-    )
-    assert other.entropy == pytest.approx(found.entropy, rel=1e-12)
+    setting.trainer.dual_sums(v, shift.leaves, shift.enters, again, left, setting.class_major)
     np.testing.assert_allclose(again, sums, atol=1e-12 * max(1, np.abs(sums).max()))
+
+
+@of_each_shape
+def test_inspect_of_weights_as_they_are_held(setting):
+    if setting.class_major:
+        pytest.skip("rows for each class are converted")
+    problem = setting.problem
+    W, v = setting.random(), new_log_u(problem)
+    setting.trainer.log_softmax(setting.random(), v, False)
+    bias = W.dtype.type(problem.dataset.rounded_bias)
+    wide = setting.zeros(np.float64)
+    setting.matrix(wide)[:] = setting.matrix(W)
+    if bias:  # the intercept is bias * w, rounded
+        setting.matrix(wide)[-1] = (setting.matrix(W)[-1] * bias) / float(bias)
+    largest = np.abs(setting.matrix(wide)).max(axis=1)
+    expected = setting.trainer.inspect(wide, largest, v, NONE, NONE, None, NONE, False)
+    found = setting.trainer.inspect_held(W, v, NONE, NONE)
+    for name in ("loss", "gap", "loss_error", "moved_by_features", "moved_by_bias"):
+        assert getattr(found, name) == pytest.approx(getattr(expected, name), rel=1e-7)
+    assert found.loss == pytest.approx(expected.loss, rel=1e-13)
 
 
 @of_each_shape
@@ -250,7 +266,7 @@ def test_passes_do_not_depend_on_threads(setting):
         trainer.curvature(W, V, out[1], major)
         trainer.dual_sums(v, NONE, NONE, out[2], left, major)
         found = trainer.inspect(wide, largest, v, NONE, NONE, out[2], left, major)
-        numbers = [loss, found.loss, found.gap, found.entropy, found.loss_error]
+        numbers = [loss, found.loss, found.gap, found.loss_error]
         results.append([v, *out, left, np.array(numbers)])
     for alone, several in zip(*results, strict=True):
         np.testing.assert_array_equal(alone, several)

@@ -2,13 +2,16 @@
 
 import numpy as np
 import pytest
+from numpy.testing import assert_array_equal
 from sklearn.exceptions import NotFittedError
 
 from manyclass import (
     MulticlassSVC,
     MultinomialLogisticRegression,
     leave_out,
+    load_state,
     loo_error_bounds,
+    save_state,
     support,
 )
 from tests.helpers.catalog import PAIRS
@@ -83,3 +86,16 @@ def test_a_row_of_a_class_of_weight_0_cannot_be_left_out():
     weights = {0: 0.0, 1: 1.0, 2: 1.0}
     with pytest.raises(ValueError, match="row 0 is not trained: its class 0 has the weight 0"):
         leave_out(*IRIS, [70, 0], class_weight=weights, random_state=0)
+
+
+def test_support_numbers_the_rows_of_x(tmp_path):
+    X, y = IRIS[0][::2], IRIS[1][::2]
+    weights = np.ones(len(y))
+    weights[:30:2] = 0
+    model = MulticlassSVC(warm_start=True, random_state=0).fit(X, y, sample_weight=weights)
+    found, trained = support(model), np.flatnonzero(weights)
+    alone = MulticlassSVC(warm_start=True, random_state=0).fit(X[trained], y[trained])
+    assert_array_equal(found.rows, trained[support(alone).rows])
+    assert found.rows.max() > len(trained)
+    save_state(tmp_path / "state", model)
+    assert_array_equal(support(load_state(tmp_path / "state")).rows, found.rows)

@@ -127,7 +127,7 @@ def test_files_of_other_kinds(path):
     with pytest.raises(ValueError, match="as a state file: it holds a model"):
         load_state(path)
     save_state(path, model)
-    with pytest.raises(ValueError, match="it holds a model with its state, which load_state reads"):
+    with pytest.raises(ValueError, match="it holds a model with its state, for load_state"):
         load_model(path)
     with pytest.raises(
         ValueError, match=r"is a model of MulticlassSVC, crammer_singer, hinge, not"

@@ -212,7 +212,10 @@ class CoreCall:
         of_classes = h.array(h.pick([np.empty(0), np.zeros(self.k)]))
         trainer.dual_sums(v, *shares, sums, of_classes, class_major)
         duals = v if h.chance(0.5) else None
-        trainer.inspect(like_w(np.dtype(np.float64)), duals, *shares, sums, of_classes, class_major)
+        largest = h.array(np.ones(self.d + 1))
+        wide = like_w(np.dtype(np.float64))
+        trainer.inspect(wide, largest, duals, *shares, sums, of_classes, class_major)
+        trainer.inspect_held(W, v, *shares)
         trainer.gradient(W, like_w(), class_major)
         trainer.curvature(W, like_w(), like_w(), class_major)
         trainer.log_softmax(W, v, class_major)

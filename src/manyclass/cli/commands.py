@@ -218,7 +218,7 @@ def build_parser() -> CommandParser:
     export_options(command("export", export, "write a model for other programs", EXPORTED))
     import_options(command("import", import_model, "read a model of LIBLINEAR", IMPORTED))
     convert_options(
-        command("convert", convert, "write a data file as one that training maps", CONVERTED)
+        command("convert", convert, "convert a data file to one that is memory-mapped", CONVERTED)
     )
     demo = command("demo", _demo, "train on digits and synthetic text, and compare with LinearSVC")
     demo.set_defaults(needs=["manyclass.cli.demo"])

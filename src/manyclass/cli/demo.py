@@ -75,7 +75,7 @@ def run_demo(
     n_features: int = 30_000,
     n_classes: int = 300,
 ) -> None:
-    """Train on handwritten digits and on made-up text, and compare with LinearSVC.
+    """Train on handwritten digits and on synthetic text, and compare with LinearSVC.
 
     Parameters
     ----------

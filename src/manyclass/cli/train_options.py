@@ -79,8 +79,8 @@ def _problem_options(group: argparse._ArgumentGroup) -> None:
     add(
         "--loss",
         choices=[*MARGIN_LOSSES, *STOCHASTIC_LOSSES[1:]],
-        help="default hinge; squared_hinge: dual, if F sums; log_loss, perceptron: stochastic "
-        "(log_loss also with --formulation logistic, where it is the default)",
+        help="default hinge; squared_hinge: for formulations that add losses; log_loss, "
+        "perceptron: with --solver stochastic (log_loss is the default of --formulation logistic)",
     )
     problem_options(group)
     costs_option(group)
@@ -104,8 +104,8 @@ def _run_options(group: argparse._ArgumentGroup) -> None:
         "--solver",
         choices=["dual", *COMPARED, "stochastic"],
         default="dual",
-        help="dual (default): to a proven distance from the optimum; or stochastic; or, to compare "
-        "with, one of the others, which are exact, too",
+        help="dual (default): trains to a proven distance from the optimum; stochastic: a few "
+        "passes without a certificate; the others are exact, too, and for comparison",
     )
     add_parameter(group, "checkpoint")
     add_parameter(group, "checkpoint_minutes", type=positive)

@@ -10,7 +10,7 @@ from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
@@ -360,13 +360,22 @@ class Training:
             state["_coefficients"] = state.pop("coef_")
         if model.warm_start or not self.is_final:
             ended = given.problem, solution.start, given.classes, self.prints
-            self.ended = WarmStart.from_problem(*ended)
+            numbers = self.numbers(given)
+            self.ended = replace(WarmStart.from_problem(*ended), numbers=numbers)
         if model.warm_start:
             state["_warm_start"] = self.ended
         elif self.ended is not None:
             self.ended = replace(self.ended, columns=given.options.columns)
         state.update(certificate_=certificate, history_=history, n_iter_=len(history))
         model.__dict__ = state
+
+    def numbers(self, given: FitInputs) -> NDArray[np.int64] | None:
+        """Return the numbers of the rows that are trained; None if they all are."""
+        targets = np.asarray(given.targets)
+        if self.backend is not None or len(targets) == given.problem.dataset.n_examples:
+            return None
+        weights = given.metadata.get("sample_weight"), self.model.class_weight
+        return rows_with_weight(targets, *weights).astype(np.int64)
 
     def attributes(self, given: FitInputs, solution: Solution) -> Settings:
         """Return the attributes for prediction."""

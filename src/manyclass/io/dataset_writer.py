@@ -39,7 +39,7 @@ def save_data(
     features: Sequence[str] | None = None,
     verbose: int = 0,
 ) -> None:
-    """Write rows and their labels to a file that training maps.
+    """Write rows and their labels to a file that is memory-mapped when it is read.
 
     The file appears whole or not at all. Dense rows stay dense, sparse ones sparse.
 
@@ -126,7 +126,7 @@ def save_data(
 
 
 def save_table(path: str | os.PathLike[str], table: Table, name: str, verbose: int = 0) -> None:
-    """Write a table with labels, a batch at a time, as a file that training maps.
+    """Write a table with labels, a batch at a time, to a file that is memory-mapped.
 
     Parameters
     ----------
@@ -155,7 +155,7 @@ def _rows_of(batch: tuple[object, object]) -> int:
 
 
 def save_blocks(path: str | os.PathLike[str], blocks: SvmlightBlocks, verbose: int = 0) -> None:
-    """Write a file in svmlight format, read in blocks, as a file that training maps.
+    """Write a file in svmlight format, read in blocks, to one that is memory-mapped.
 
     Parameters
     ----------

@@ -43,7 +43,7 @@ OF_FORMATS = {
     "manyclass": "a model",
     "manyclass-data": "data",
     "manyclass checkpoint": "a checkpoint",
-    "manyclass state": "a model with its state, which load_state reads",
+    "manyclass state": "a model with its state, for load_state or manyclass train --start",
 }
 KINDS = {"i": "I", "u": "U", "f": "F", "b": "BOOL"}
 Shapes = Mapping[str, tuple[DType, tuple[int, ...]]]

@@ -29,7 +29,7 @@ class Support(NamedTuple):
     Attributes
     ----------
     rows : ndarray of shape (n_support,), int64
-        Their numbers, ascending, among the rows of X whose weight is not 0.
+        Their numbers in X, ascending.
     duals : CSR array of shape (n_support, n_classes)
         Their dual variables, a column for each of ``classes_``.
     """
@@ -103,7 +103,7 @@ def support(model: MulticlassSVC) -> Support:
     assert isinstance(state, WarmStart)
     z = sp.csr_array(state.start.duals)
     rows = np.flatnonzero(np.diff(z.indptr))
-    return Support(rows, z[rows])
+    return Support(rows if state.numbers is None else state.numbers[rows], z[rows])
 
 
 def leave_out(

@@ -2,10 +2,11 @@
 
 Tensors, all with the prefix ``state/``: ``duals.*``, ``weights``, ``history`` and ``epochs`` as in
 checkpoints (training/checkpoint_file.py), ``log_u`` (n, k) of logistic regression, ``labels`` (n,),
-int32, ``costs`` (n,), float64, ``factors`` (k, k), float64, ``prints`` (n, 2), uint64, ``classes``
-if these are numbers, and ``sets.indptr``, ``sets.labels`` of MultilabelSVC. JSON: formulation,
-loss, n_features, dtype, classes if these are names. Files are not trusted: z must be feasible and u
-a distribution, as certificates rely on both.
+int32, ``costs`` (n,), float64, ``factors`` (k, k), float64, ``prints`` (n, 2), uint64, ``numbers``
+(n,), int64, of the rows in X if some have the weight 0, ``classes`` if these are numbers, and
+``sets.indptr``, ``sets.labels`` of MultilabelSVC. JSON: formulation, loss, n_features, dtype,
+classes if these are names. Files are not trusted: z must be feasible and u a distribution, as
+certificates rely on both.
 """
 
 from __future__ import annotations
@@ -51,6 +52,7 @@ def pack_state(model: Stateful) -> tuple[dict[str, Array], Settings]:
         "costs": np.ascontiguousarray(state.costs, np.float64),
     }
     found = {"log_u": start.log_u, "factors": state.factors, "prints": state.prints}
+    found["numbers"] = state.numbers
     tensors.update({name: np.ascontiguousarray(v) for name, v in found.items() if v is not None})
     if isinstance(held, LabelStart):
         sets = sp.csr_array(held.indicator)
@@ -102,6 +104,11 @@ def unpack_state(
         raise ValueError("there are no fingerprints")
     prints = own.get("prints")
     state = WarmStart.from_problem(problem, start, classes, prints)
+    if "numbers" in own:
+        expect(own["numbers"], np.dtype(np.int64), (n,))
+        if own["numbers"][0] < 0 or (np.diff(own["numbers"]) <= 0).any():
+            raise ValueError("numbers of rows do not ascend from 0")
+        state = replace(state, numbers=own["numbers"])
     return LabelStart(state, _sets(own, n, k)) if is_multilabel else state
 
 

@@ -70,6 +70,8 @@ class WarmStart:
         Fingerprints of the rows. Without them, rows are the same where their labels are.
     columns : MergedColumns, default=None
         Columns of the same X that were trained as one.
+    numbers : ndarray of shape (n,), int64, default=None
+        Numbers of the rows in X, if some rows of X have the weight 0.
     """
 
     start: Start
@@ -82,6 +84,7 @@ class WarmStart:
     factors: Numbers | None = None
     prints: Prints | None = None
     columns: MergedColumns | None = None
+    numbers: NDArray[np.int64] | None = None
 
     @property
     def n_rows(self) -> int:

@@ -28,7 +28,7 @@ BLOCK_VALUES = BLOCK_BYTES >> 3  # of converted data
 
 
 def convert(args: argparse.Namespace) -> None:
-    """Run ``manyclass convert``: write a text file as one that training maps."""
+    """Run ``manyclass convert``: convert a text file to one that is memory-mapped."""
     from manyclass.cli.input.file_kinds import DATA, check_output
     from manyclass.io.dataset_file import looks_like_data
     from manyclass.io.dataset_writer import save_blocks

@@ -56,9 +56,16 @@ def certify(engine: LogisticEngine) -> Certificate:
         engine.dual_sums(shift, sums, NONE)
     else:
         sums = engine.rebuild(keeps_bias=False)
-    wide = as_returned(engine, engine.weights("K"))
-    found = engine.inspect_duals(wide, shift)
-    return _from(engine, wide, sums, found)
+    if engine.class_major or engine.problem.dataset.n_classes == 2:
+        W = as_returned(engine, engine.weights("K"))
+        bias = engine.bias(W).copy()
+        found = engine.inspect_duals(W, shift)
+    else:  # W as it is held
+        W = engine.W
+        with engine.returned_intercepts() as held:
+            bias = returned_bias(engine, held)
+            found = engine.inspect_held(shift)
+    return _from(engine, W, bias, sums, found)
 
 
 def certify_weights(engine: PrimalEngine, W: Array) -> Certificate:
@@ -71,7 +78,7 @@ def certify_weights(engine: PrimalEngine, W: Array) -> Certificate:
         engine.inspect(wide, NO_SHIFT, NO_SUMS, left)
         shift = class_shift(engine.class_costs, left)
     found = engine.inspect(wide, shift, sums, NONE)
-    return _from(engine, wide, sums, found)
+    return _from(engine, wide, engine.bias(wide).copy(), sums, found)
 
 
 def as_returned(engine: PrimalEngine, W: Array) -> NDArray[np.float64]:
@@ -84,32 +91,40 @@ def as_returned(engine: PrimalEngine, W: Array) -> NDArray[np.float64]:
     wide = engine.new_weights(DOUBLE)
     into = engine.matrix(wide)
     into[:] = W
-    bias = W.dtype.type(engine.problem.dataset.rounded_bias)
-    if bias:
-        into[-1] = (W[-1] * bias).astype(np.float64) / float(bias)
+    into[-1] = returned_bias(engine, W[-1])
     return wide
+
+
+def returned_bias(engine: PrimalEngine, w: Array) -> NDArray[np.float64]:
+    """Return weights of the appended feature with which it adds ``intercept_`` to the scores."""
+    bias = w.dtype.type(engine.problem.dataset.rounded_bias)
+    return (w * bias).astype(np.float64) / float(bias) if bias else w.astype(np.float64)
 
 
 def _from(
     engine: PrimalEngine,
-    wide: NDArray[np.float64],
+    W: Array,
+    bias: NDArray[np.float64],
     sums: NDArray[np.float64],
     found: GapTerms | _core.LogisticSums,
 ) -> Certificate:
-    part = engine.matrix if engine.regularize_intercept else engine.features
+    """Return the certificate of the features of W, with these weights of the appended one."""
     data = engine.problem.dataset
-    if data.bias_error:  # penalties of intercepts are those of b / bias as it is given
-        engine.bias(wide)[:] *= data.rounded_bias / data.bias
-        engine.bias(sums)[:] *= data.bias / data.rounded_bias
-    W = part(wide)
-    apart = W - part(sums)
+    of_features, W_u = engine.features(W), engine.features(sums)
+    square, apart = _core.sum_of_squares(of_features), _core.squared_distance(of_features, W_u)
+    if engine.regularize_intercept and data.bias:
+        # Penalties of intercepts are those of b / bias as it is given.
+        share = data.rounded_bias / data.bias
+        bias = bias * share
+        square += float(bias @ bias)
+        apart += float(np.sum((bias - engine.bias(sums) / share) ** 2))
     n, k = engine.n_examples, engine.problem.dataset.n_classes
     added = engine.parts.n_parts - 1  # sums of parts, one more rounding each
     moved = math.hypot(found.moved_by_features, found.moved_by_bias * engine.regularize_intercept)
     # W(u) is a sum over the examples (Higham 2002, sec. 3.1).
-    distance = math.sqrt(_core.sum_of_squares(apart)) + UNIT * (n + 8 + added) * moved
+    distance = math.sqrt(apart) + UNIT * (n + 8 + added) * moved
     gap = found.gap + 0.5 * distance * distance
-    penalty = 0.5 * _core.sum_of_squares(W)
+    penalty = 0.5 * square
     return Certificate.from_gap(
         penalty + found.loss,
         gap,

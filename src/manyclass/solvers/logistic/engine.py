@@ -335,6 +335,23 @@ class LogisticEngine(PrimalEngine):
         at = wide, self.largest(wide), self.log_u, shift.leaves, shift.enters
         return self.trainer.inspect(*at, None, NONE, self.class_major)
 
+    def inspect_held(self, shift: ClassShift) -> _core.LogisticSums:
+        """Sum up the same at W as it is held, with a row for each feature."""
+        assert self.log_u is not None
+        return self.trainer.inspect_held(self.W, self.log_u, shift.leaves, shift.enters)
+
+    @contextmanager
+    def returned_intercepts(self) -> Iterator[Array]:
+        """Give the intercepts of ``weights``, which W has meanwhile, shape (k,)."""
+        bias = self.bias(self.W)
+        kept = bias.copy()
+        try:
+            if self.is_free:
+                bias -= bias.mean()
+            yield bias
+        finally:
+            bias[:] = kept
+
 
 def new_log_u(problem: Problem) -> Array:
     """Return memory for v."""
