@@ -52,7 +52,8 @@ class DaskMixin(ClusterMixin):
         ----------
         X : dask.array.Array or dask.dataframe.DataFrame of shape (n_samples, n_features)
             In chunks of rows, which are dense or CSR. Chunks that workers have in memory stay
-            there; others are loaded evenly. A chunk may be empty.
+            there; others are loaded evenly. A chunk may be empty. Chunks that are arrays on devices
+            are trained there.
         y : dask.array.Array or dask.dataframe.Series of shape (n_samples,), or str, default=None
             Classes: numbers or strings. Or the name of their column of a DataFrame X ("label" when
             None), whose other columns are features.
@@ -73,9 +74,10 @@ class DaskMixin(ClusterMixin):
         """
         rows, targets, weights = taken(X, y, sample_weight)
         blocks = chunks_of(rows, targets, weights)
-        parts = DaskParts(_client(), blocks, distributed.futures_of(X))
+        model = self._as_model()
+        parts = DaskParts(_client(), blocks, distributed.futures_of(X), self._device())
         with input_restored(self):
-            ClusterTraining(self._as_model(), parts).run(rows, targets, weights)
+            ClusterTraining(model, parts).run(rows, targets, weights)
         self.__dict__.pop("feature_columns_", None)
         if rows is not X:
             self.feature_columns_ = list(rows.columns)

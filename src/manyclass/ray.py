@@ -74,7 +74,8 @@ class RayMixin(ClusterMixin):
         blocks, read = _parts_of(X, y, sample_weight)
         model = self._as_model()
         with input_restored(self):
-            ClusterTraining(model, RayParts(blocks, read, model.n_jobs)).run(X, y, sample_weight)
+            parts = RayParts(blocks, read, model.n_jobs, self._device())
+            ClusterTraining(model, parts).run(X, y, sample_weight)
         self.__dict__.pop("feature_columns_", None)
         if isinstance(read, DatasetColumns):
             self.feature_columns_ = read.features

@@ -18,6 +18,7 @@ from manyclass.arrays.rows import plan_for
 from manyclass.arrays.svm.admm import OneVsRestAdmm
 from manyclass.arrays.svm.dual_rounds import DualRounds
 from manyclass.arrays.svm.newton import NewtonSvm
+from manyclass.arrays.svm.squared_rows import SquaredHingeRows
 from manyclass.problem.base_scores import BaseScores
 from manyclass.problem.formulations import FORMULATIONS
 from manyclass.problem.problem import Problem
@@ -57,12 +58,13 @@ def solver_on_device(
         Of logistic regression.
     keeps_duals : bool
     """
+    began = time.perf_counter()
     if problem.loss == "log_loss":
-        began = time.perf_counter()
         engine = ArrayEngine(problem, regularize_intercept=regularize_intercept)
         return NewtonLogistic(engine, start, tol=tol, began=began)
     if problem.slack_loss.has_ridge:
-        return NewtonSvm(problem, start, tol=tol)
+        engine = ArrayEngine(problem, regularize_intercept=True, rows_of=SquaredHingeRows)
+        return NewtonSvm(engine, start, tol=tol, began=began)
     if problem.formulation.is_separable:
         return OneVsRestAdmm(problem, start, keeps_duals=keeps_duals)
     return DualRounds(problem, start, rng, keeps_duals=keeps_duals)

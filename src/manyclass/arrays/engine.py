@@ -1,4 +1,4 @@
-"""W on a device, and what Newton's method and certificates ask of rows there."""
+"""Engines of Newton's method for rows on devices of this process or of others."""
 
 from __future__ import annotations
 
@@ -7,15 +7,53 @@ from typing import Literal
 import numpy as np
 
 from manyclass.arrays.namespace import to_numpy
-from manyclass.arrays.parts import DeviceParts, smooth_parts
-from manyclass.problem.problem import Problem, zero_objective
+from manyclass.arrays.parts import DeviceParts, problems_of_devices
+from manyclass.arrays.smooth.sums import SmoothRows
+from manyclass.problem.problem import Problem
 from manyclass.problem.solution import Start
 from manyclass.rows.parts import OnePart, Parts
+from manyclass.rows.questions import SquaredHingeTerms
 from manyclass.solvers.logistic.engine import DOUBLE, PrimalEngine
 from manyclass.utils.types import Array, DType
 
 
-class ArrayEngine(PrimalEngine):
+class SmoothEngine(PrimalEngine):
+    """W = 0 at first, an ndarray, and parts that lie on devices.
+
+    Parameters
+    ----------
+    problem : Problem
+        With a smooth loss.
+    parts : Parts
+        Whose rows are ``SmoothRows`` or, of the squared hinge, ``SquaredHingeRows``.
+    regularize_intercept : bool
+    """
+
+    factorizes_samples = False
+
+    def is_class_major(self) -> bool:
+        """Whether W has a row for each class: it has one for each feature."""
+        return False
+
+    def _primal_at_zero(self) -> float:
+        is_logistic = self.problem.loss == "log_loss"
+        return super()._primal_at_zero() if is_logistic else self.primal_at_origin()
+
+    def primal_at_origin(self) -> float:
+        """Return P at W = 0, intercepts included."""
+        if self.problem.loss == "log_loss":
+            return super().primal_at_origin()
+        total = np.zeros(1)
+        self.parts.add(SquaredHingeTerms.at_zero, (), (total,))
+        return float(total[0])
+
+    def centre(self, W: Array) -> None:
+        """Subtract the mean over the classes, unless each class is a problem of its own."""
+        if not self.problem.formulation.is_separable:
+            super().centre(W)
+
+
+class ArrayEngine(SmoothEngine):
     """W = 0 at first, of shape (d + 1, k), on the device of X, or of its first part.
 
     Parameters
@@ -23,30 +61,25 @@ class ArrayEngine(PrimalEngine):
     problem : Problem
         Of a ``DeviceDataset``, with a smooth loss.
     regularize_intercept : bool
+    rows_of : type, default=SmoothRows
+        What makes the rows of each device.
     """
 
     most_factorized = 4096
-    factorizes_samples = False
 
-    def __init__(self, problem: Problem, *, regularize_intercept: bool) -> None:
-        self.rows_of_parts = smooth_parts(problem)
+    def __init__(
+        self,
+        problem: Problem,
+        *,
+        regularize_intercept: bool,
+        rows_of: type[SmoothRows] = SmoothRows,
+    ) -> None:
+        self.rows_of_parts = [rows_of(part) for part in problems_of_devices(problem)]
         first = self.rows_of_parts[0]
         self.place, self.xp, self._dtype = first.place, first.xp, first.dtype
         several = len(self.rows_of_parts) > 1
         parts: Parts = DeviceParts(self.rows_of_parts) if several else OnePart(first)
         super().__init__(problem, parts, regularize_intercept=regularize_intercept)
-
-    def _primal_at_zero(self) -> float:
-        is_logistic = self.problem.loss == "log_loss"
-        return super()._primal_at_zero() if is_logistic else zero_objective(self.problem)
-
-    def primal_at_origin(self) -> float:
-        """Return P at W = 0, intercepts included."""
-        return zero_objective(self.problem)
-
-    def is_class_major(self) -> bool:
-        """Whether W has a row for each class: it has one for each feature."""
-        return False
 
     def new_weights(self, dtype: DType | None = None) -> Array:
         """Return zeros like W on the device; in float64, of certificates, as an ndarray."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Sequence
+from types import ModuleType
 
 import numpy as np
 from sklearn.base import BaseEstimator
@@ -81,11 +82,26 @@ def placed(X: Rows, device: str | Sequence[str]) -> HostRows | Rows:
     return HostRows(np.require(X, requirements=["C"]), places)
 
 
-def _place_of(device: str) -> Place:
+def numbered(device: str, number: int) -> str:
+    """Return the name of the device of a worker, given its number among those of its machine.
+
+    A name without a number, such as "cuda", stands for all devices of the kind that the worker
+    sees, one for each worker in turn.
+    """
+    counted = getattr(getattr(_torch(device), device, None), "device_count", None)
+    count = 1 if counted is None else counted()
+    return f"{device}:{number % count}" if count > 1 else device
+
+
+def _torch(device: str) -> ModuleType:
     try:
-        torch = importlib.import_module("torch")
+        return importlib.import_module("torch")
     except ImportError:
         raise ImportError(f"device={device!r} needs PyTorch: pip install torch") from None
+
+
+def _place_of(device: str) -> Place:
+    torch = _torch(device)
     try:
         empty = torch.empty(0, device=device)
     except (RuntimeError, AssertionError) as error:

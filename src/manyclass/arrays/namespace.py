@@ -166,6 +166,10 @@ class Place:
         self.has_double = not (LACKS_DOUBLE or str(self.device).startswith("mps"))
         self._indexes = self.is_torch or _compat().is_cupy_array(X)
 
+    def __reduce__(self) -> tuple[type[Place], tuple[DeviceArray]]:
+        """Pickle an array that lies here: a module cannot be pickled."""
+        return Place, (self.zeros((0,), self.xp.float32),)
+
     @property
     def wide(self) -> object:
         """The type of sums."""

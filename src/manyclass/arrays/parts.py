@@ -28,8 +28,8 @@ class DeviceParts:
 
     def __init__(self, parts: Sequence[SmoothRows]) -> None:
         self.parts, first = parts, 0
-        for part in parts:
-            part.first = first
+        for number, part in enumerate(parts):
+            part.first, part.number = first, number
             first += part.n
         self._threads = ThreadPoolExecutor(len(parts))
 
@@ -66,11 +66,6 @@ def _given_to(part: SmoothRows, one: Array | float) -> Array | float:
     """Return an array of the first device on that of a part; ndarrays and numbers as they are."""
     is_there = isinstance(one, np.ndarray) or not hasattr(one, "shape")
     return one if is_there else part.place.taken(one)
-
-
-def smooth_parts(problem: Problem) -> list[SmoothRows]:
-    """Return the rows of each device."""
-    return [SmoothRows(part) for part in problems_of_devices(problem)]
 
 
 def problems_of_devices(problem: Problem) -> list[Problem]:

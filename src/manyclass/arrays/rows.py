@@ -51,8 +51,8 @@ class ArrayRows:
     plan : Plan
     n : int
         Number of rows.
-    first : int
-        Number of the first row among those of all parts.
+    first, number : int
+        Number of the first row among those of all parts, and of this part.
     labels : array of shape (n,), or of shape (n, k), bool
         y_i, or the classes of each row.
     costs : array of shape (n,)
@@ -64,7 +64,7 @@ class ArrayRows:
     def __init__(self, problem: Problem) -> None:
         data = problem.dataset
         assert isinstance(data, DeviceDataset)
-        self.problem, self.n, self.first = problem, data.n_examples, 0
+        self.problem, self.n, self.first, self.number = problem, data.n_examples, 0, 0
         self.plan = plan_for(problem)
         X = data.X
         if isinstance(X, HostRows) and not self.plan.streams:

@@ -219,7 +219,7 @@ class MultinomialLogisticRegression(ProbabilitiesMixin, CallbackSupportMixin, Ex
         """
         with input_restored(self):
             if self.communicator is not None:
-                refuse_several(base_scores)
+                refuse_several(base_scores, self.device)
                 load_entry_point("rows")(self).run(X, y, sample_weight)
             else:
                 Training(self, base_scores=base_scores).run(X, y, sample_weight)

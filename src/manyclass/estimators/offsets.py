@@ -170,8 +170,8 @@ def checked_base(problem: Problem) -> Problem:
     return problem
 
 
-def refuse_several(base_scores: ArrayLike | None) -> None:
-    """Refuse base scores where several processes train.
+def refuse_several(base_scores: ArrayLike | None, device: object) -> None:
+    """Refuse base scores, and devices, where several processes train.
 
     Raises
     ------
@@ -179,6 +179,11 @@ def refuse_several(base_scores: ArrayLike | None) -> None:
     """
     if base_scores is not None:
         raise ValueError("base_scores are trained by one process; leave out communicator=")
+    if device is not None:
+        raise ValueError(
+            f"device={device!r} trains in one process, or on the workers of manyclass.dask and "
+            "manyclass.ray; leave out communicator= or device="
+        )
 
 
 def _numbers_of(base_scores: ArrayLike) -> Numbers:

@@ -269,7 +269,7 @@ class MulticlassSVC(CalibrationMixin, SparsifyMixin, CallbackSupportMixin):
         several = self.communicator is not None or self.split is not None
         with input_restored(self):
             if several:
-                refuse_several(base_scores)
+                refuse_several(base_scores, self.device)
                 make = load_entry_point("communicator" if self.split is None else "rows")
                 make(self).run(X, y, sample_weight)
             else:

@@ -5,6 +5,7 @@ parts, which are asked one after the other or at the same time (parts.py). Rows 
 this process, mapped, on another rank or on a worker of a cluster: a class with these methods.
 
     SmoothLossSums      of a smooth loss: gradient, Hessian, terms of the gap (logistic_sums.py)
+    SquaredHingeTerms   of the certificate of a squared hinge (arrays/svm/squared_rows.py)
     ProximalResponse    of the proximal problem of Newton's method (proximal_response.py)
     ConsensusRounds     updates of z in rounds, terms of the gap (distributed/rows/svm_rows.py)
 
@@ -92,6 +93,21 @@ class SmoothLossSums(Protocol):
         total: NDArray[np.float64],
     ) -> None:
         """Add up the Hessian of this part's share of the wanted rows."""
+
+
+class SquaredHingeTerms(Protocol):
+    """Terms of the certificate of a squared hinge, with z_ic = 2 C_i max(0, xi_ic) at W."""
+
+    def at_zero(self, total: NDArray[np.float64]) -> None:
+        """Add up P(0)."""
+
+    def best_duals(
+        self, W: Array, of_duals: NDArray[np.float64], sizes: NDArray[np.float64]
+    ) -> None:
+        """Add W(z); write what bounds its rounding in the place of this part."""
+
+    def prove(self, W: Array, norm: float, terms: NDArray[np.float64]) -> None:
+        """Write the terms of the gap at W and z in the place of this part."""
 
 
 class ProximalResponse(Protocol):

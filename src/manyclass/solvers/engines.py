@@ -143,13 +143,19 @@ def returned_square(square: float, intercepts: Array, data: Dataset) -> tuple[fl
 
 
 def certificate_of(
-    problem: Problem, at: Returned, found: Sequence[Findings], distance: float, zero: float
+    problem: Problem,
+    at: Returned,
+    found: Sequence[Findings],
+    distance: float,
+    zero: float,
+    n_examples: int | None = None,
 ) -> Certificate:
     """Return the certificate of W, given what the passes found.
 
-    ``distance`` is an upper bound of that of the given W from W(z), ``zero`` is P(0).
+    ``distance`` is an upper bound of that of the given W from W(z), ``zero`` is P(0);
+    ``n_examples`` are those of all passes, where the problem has others.
     """
-    n, k = problem.dataset.n_examples, problem.dataset.n_classes
+    n, k = n_examples or problem.dataset.n_examples, problem.dataset.n_classes
     apart = (1 + problem.dataset.bias_error) * distance + at.moved
     penalty = half_square(at, k)
     total = Found.sum_of(found)

@@ -28,8 +28,17 @@ NAMES = [f"f{i}" for i in range(D)]
 
 @pytest.fixture(scope="module", autouse=True)
 def _two_cpus():
+    def count_cpu():  # in each process; pickled by value, as it is run before modules are found
+        from manyclass.arrays import namespace
+
+        namespace.CPU_COUNTS = True  # device="cpu" counts as a device
+
     ray.init(
-        num_cpus=2, include_dashboard=False, log_to_driver=False, object_store_memory=100 << 20
+        num_cpus=2,
+        include_dashboard=False,
+        log_to_driver=False,
+        object_store_memory=100 << 20,
+        runtime_env={"worker_process_setup_hook": count_cpu},
     )
     yield
     ray.shutdown()
@@ -153,6 +162,23 @@ def test_a_support_vector_machine():
     assert model.certificate_.dual_objective <= alone.primal_objective
     assert model.certificate_.primal_objective >= alone.dual_objective
     assert model.score(put(X, Y)) == pytest.approx(model.to_local().score(X, Y))
+
+
+def test_a_device_of_each_actor():
+    pytest.importorskip("torch")
+    model = fit(X, Y, size=7, device="cpu")
+    assert model.certificate_.relative_gap <= 1e-5
+    check_certificate(model, X, Y)
+    params = {"C": 0.1, "tol": 1e-2, "random_state": 0}
+    svm = RayMulticlassSVC(**params, device="cpu").fit(put(X, Y, size=3))
+    alone = MulticlassSVC(**{**params, "tol": 1e-7}).fit(X, Y).certificate_
+    assert svm.certificate_.relative_gap <= 1e-2
+    assert svm.certificate_.dual_objective <= alone.primal_objective
+    assert svm.certificate_.primal_objective >= alone.dual_objective
+    with pytest.raises(ValueError, match="part 0: device='cpu' trains on dense rows; X is sparse"):
+        fit(DATA["sparse"], Y, device="cpu")
+    with pytest.raises(RuntimeError, match="no node of the Ray cluster has a GPU"):
+        fit(X, Y, device="cuda")
 
 
 def test_ctrl_c_ends_the_actors(monkeypatch):

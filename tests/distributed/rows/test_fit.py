@@ -8,7 +8,13 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from manyclass import MultinomialLogisticRegression, load_model, save_data, save_model
+from manyclass import (
+    MulticlassSVC,
+    MultinomialLogisticRegression,
+    load_model,
+    save_data,
+    save_model,
+)
 from manyclass.distributed import load_partition
 from manyclass.distributed.communicator import Serial
 from manyclass.distributed.consensus import OtherRankError
@@ -263,3 +269,10 @@ def test_a_communicator_needs_a_split():
         MultinomialLogisticRegression(communicator=Serial()).fit(X, Y)
     with pytest.raises(ValueError, match="'split' parameter"):
         MultinomialLogisticRegression(split="classes").fit(X, Y)
+
+
+def test_devices_are_for_one_process_and_for_workers():
+    for kind in (MultinomialLogisticRegression, MulticlassSVC):
+        model = kind(communicator=Serial(), split="rows", device="cuda")
+        with pytest.raises(ValueError, match="leave out communicator= or device="):
+            model.fit(X, Y)

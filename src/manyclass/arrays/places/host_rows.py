@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from manyclass.arrays.namespace import Place
-from manyclass.utils.types import Array, DeviceArray, DType
+from manyclass.utils.types import Array, DeviceArray, DType, Settings
 
 BLANK = -1  # number of a row whose features are all 0
 
@@ -45,6 +45,10 @@ class HostRows:
 
     def __len__(self) -> int:
         return self.shape[0]
+
+    def __getstate__(self) -> Settings:
+        """Leave out the copy on the device."""
+        return {**vars(self), "there": None}
 
     def __getitem__(self, some: slice | Array) -> HostRows:
         """Return some rows."""

@@ -54,7 +54,8 @@ class DualRounds(HingeSolver):
     Parameters
     ----------
     problem : Problem
-        Of a ``DeviceDataset``: Crammer-Singer or Weston-Watkins with the hinge loss.
+        Of a ``DeviceDataset``: Crammer-Singer or Weston-Watkins with the hinge loss; for
+        ``round_from`` alone, one-vs-rest as well.
     start : Start or None
     rng : numpy.random.Generator
         Orders the rows.
@@ -128,11 +129,7 @@ class DualRounds(HingeSolver):
 
         By regions, the full loop comes first: its gap is that of rows at a W that others moved.
         """
-        self.n_loops = 0
-        with self.place.current(), self.place.exact_products():
-            found = [self._visit(region) for region in self._regions()]
-        self._gap = math.fsum(gap for gap, _, _ in found)
-        visits, n_free = (sum(count) for count in list(zip(*found, strict=True))[1:])
+        visits, n_free = self._visit_all()
         self.dual = self._dual()
         if self._is_fast and self._gap <= FAST_UNTIL * self.scale:
             self._use_exact_products()
@@ -144,6 +141,24 @@ class DualRounds(HingeSolver):
             evaluations=(visits + data.n_examples) * data.n_classes,
             n_duals=self._n_duals,
         )
+
+    def round_from(self, W: Array) -> tuple[int, int]:
+        """Visit all rows from another W than W(z), as where the regularizer is 1/2 ||W - A||^2.
+
+        Products are exact. Returned: visits of shrunk loops, and rows with a free z.
+        """
+        self._is_fast = False
+        self.W[...] = self.place.asarray(W, self.rows.dtype)
+        return self._visit_all()
+
+    def _visit_all(self) -> tuple[int, int]:
+        """Visit all regions; return the visits of shrunk loops, and the rows with a free z."""
+        self.n_loops = 0
+        with self.place.current(), self.place.exact_products():
+            found = [self._visit(region) for region in self._regions()]
+        self._gap = math.fsum(gap for gap, _, _ in found)
+        visits, n_free = (sum(count) for count in list(zip(*found, strict=True))[1:])
+        return visits, n_free
 
     def _visit(self, region: Region) -> tuple[float, int, int]:
         """Visit a region; return its gap, the visits of shrunk loops, and its free rows."""

@@ -23,7 +23,7 @@ def relaxation_of(rows: ArrayRows) -> Relaxation | None:
 
 def visits_of(rows: ArrayRows, q: DeviceArray, Z: DeviceArray) -> RowVisits:
     """Return visits by the kernels of ``triton_kernels.py`` where they run."""
-    if rows.place.is_torch:
+    if rows.place.is_torch and rows.problem.formulation.is_relative:
         from manyclass.arrays.svm import triton_kernels
 
         if triton_kernels.serves(rows):

@@ -5,6 +5,7 @@ block of a row is
 
     Crammer-Singer   z' = max(0, b - theta),         sum z' = theta, or = C where theta > C
     Weston-Watkins   z' = clip(b - theta, 0, C),     sum z' = theta
+    one-vs-rest      z' = clip(z + xi / q, 0, C)
 
 For Crammer-Singer, b and theta are held less h = sum z + gamma / q: a small z would be lost in the
 rounding of b itself. Thetas are roots of monotone, piecewise linear functions, found by Newton's
@@ -86,19 +87,13 @@ class ArrayVisits(RowVisits):
     ) -> tuple[DeviceArray, DeviceArray, DeviceArray]:
         """Solve the blocks of rows i."""
         xp, rows = self.xp, self.rows
-        labels, cap, q = (rows.of(a, i) for a in (rows.labels, self._caps, self.q))
+        labels, cap = (rows.of(a, i) for a in (rows.labels, self._caps))
         S = products + rows.bias * W[-1:, :]
         if rows.has_base:
             S += xp.astype(rows.base(i), S.dtype, copy=False)
         xi, old = slacks(rows, S, labels), xp.take(self.Z, i, axis=0)
-        height = xp.sum(old, axis=1) + rows.problem.margins()[0] / q
-        shifted = S - rows.pick(S, labels) + (shift[None, :] - xp.take(shift, labels)[:, None])
-        b = rows.place.where(~rows.own(labels), old + shifted / q[:, None], -math.inf)
         is_max = rows.problem.formulation.takes_maximum
-        if is_max:
-            steps = crammer_singer(xp, b, cap, height) - old
-        else:
-            steps = weston_watkins(xp, b + height[:, None], cap) - old
+        steps = self._best(S, old, i, shift) - old
         above = xp.clip(xi, 0, None)
         losses = xp.max(above, axis=1) if is_max else xp.sum(above, axis=1)
         used = rows.place.where(old > 0, old * xi, 0.0)
@@ -106,10 +101,29 @@ class ArrayVisits(RowVisits):
         slope = xp.sum(xp.where(steps != 0, steps * xi, 0 * steps))
         return coefficients(rows, steps, labels), slope, gap
 
+    def _best(
+        self, S: DeviceArray, old: DeviceArray, i: DeviceArray, shift: DeviceArray
+    ) -> DeviceArray:
+        """Return z' of rows i, whose scores are S."""
+        xp, rows = self.xp, self.rows
+        labels, cap, q = (rows.of(a, i) for a in (rows.labels, self._caps, self.q))
+        if rows.problem.formulation.is_separable:
+            xi = slacks(rows, S + shift[None, :], labels)
+            return xp.minimum(xp.clip(old + xi / q[:, None], 0, None), cap[:, None])
+        height = xp.sum(old, axis=1) + rows.problem.margins()[0] / q
+        shifted = S - rows.pick(S, labels) + (shift[None, :] - xp.take(shift, labels)[:, None])
+        b = rows.place.where(~rows.own(labels), old + shifted / q[:, None], -math.inf)
+        if rows.problem.formulation.takes_maximum:
+            return crammer_singer(xp, b, cap, height)
+        return weston_watkins(xp, b + height[:, None], cap)
+
     def store(self, i: DeviceArray, V: DeviceArray, theta: DeviceArray) -> None:
         """Take theta of the steps of rows i."""
-        rows = self.rows
-        steps = rows.place.where(~rows.own(rows.of(rows.labels, i)), -V, 0.0)
+        rows, own = self.rows, self.rows.own(self.rows.of(self.rows.labels, i))
+        if rows.problem.formulation.is_separable:
+            steps = self.xp.where(own, V, -V)
+        else:
+            steps = rows.place.where(~own, -V, 0.0)
         Z = self.xp.clip(self.xp.take(self.Z, i, axis=0) + theta * steps, 0, None)
         rows.place.put_rows(self.Z, i, Z)
 

@@ -16,6 +16,8 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import ArrayLike
 
+from manyclass.arrays.engine import SmoothEngine
+from manyclass.arrays.svm.newton import NewtonSvm
 from manyclass.distributed.clusters.part import Answers, ArraySpec, Model, PartInfo, Plan
 from manyclass.distributed.rows.admm import LOG_LOSS, consensus_options
 from manyclass.distributed.rows.averaged_newton import AveragedNewton
@@ -141,6 +143,12 @@ class ClusterBackend(OneProcess):
         """Make the solver of all rows, given the problem without rows."""
         began = time.perf_counter()
         parts = RemoteParts(self.cluster, self.plan)
+        if self.plan.on_device and problem.loss != "hinge":
+            is_log_loss = problem.loss == LOG_LOSS
+            intercept = options.regularize_intercept or not is_log_loss
+            rows = SmoothEngine(problem, parts, regularize_intercept=intercept)
+            solver = NewtonLogistic if is_log_loss else NewtonSvm
+            return solver(rows, start, tol=options.tol, began=began)
         if problem.loss != LOG_LOSS:
             seed = int(rng.integers(2**31))
             return SvmOnRows(problem, parts, start, seed=seed, began=began)
@@ -178,7 +186,8 @@ class ClusterTraining(Training):
         abouts = _checked(cluster.call("known"))
         bias = float(model.intercept_scaling) if model.fit_intercept else 0.0
         common = global_info(abouts, model.class_weight, bias)
-        plan = Plan(common, _plain(model))
+        on_device = any(about["on_device"] for about in abouts)
+        plan = Plan(common, _plain(model), on_device)
         found = [PartInfo(*found) for found in cluster.call("ready", plan)]
         for one in found:
             if one.error is not None:

@@ -10,9 +10,11 @@ from __future__ import annotations
 import functools
 import math
 import uuid
+from collections import Counter
 from collections.abc import Callable, Sequence
 from concurrent.futures import CancelledError
 from contextlib import suppress
+from dataclasses import dataclass
 from threading import Semaphore
 from typing import TYPE_CHECKING
 
@@ -20,6 +22,7 @@ import distributed
 from dask import delayed
 from distributed.comm import CommClosedError
 
+from manyclass.arrays.input_arrays import numbered
 from manyclass.distributed.clusters.mapped import on_disk
 from manyclass.distributed.clusters.part import Answers, ArraySpec, Part, added, answer, called
 from manyclass.utils.types import Array
@@ -42,6 +45,25 @@ class Scattered:
         self.future: Future | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class Where:
+    """The devices of workers.
+
+    Attributes
+    ----------
+    device : str
+    numbers : dict of int
+        Of the workers of each machine, by their names, which they keep when they restart.
+    """
+
+    device: str
+    numbers: dict[object, int]
+
+    def device_of(self, worker: object) -> str:
+        """Return the device of a worker, given its name."""
+        return numbered(self.device, self.numbers.get(worker, 0))
+
+
 class DaskParts:
     """Parts as futures on the workers of a client.
 
@@ -52,13 +74,20 @@ class DaskParts:
         X, y and perhaps the weights of each part.
     held : list of Future
         Rows that workers have already.
+    device : str, default=None
+        Where each worker trains.
     """
 
     asks_slowly = False
 
     def __init__(
-        self, client: Client, blocks: list[tuple[Delayed, ...]], held: list[Future]
+        self,
+        client: Client,
+        blocks: list[tuple[Delayed, ...]],
+        held: list[Future],
+        device: str | None = None,
     ) -> None:
+        self.device = device
         self.client, self.blocks, self.n_parts, self.held = client, blocks, len(blocks), held
         self.parts: list[Future] = []
         self.groups: dict[str, list[int]] = {}  # parts that each worker has
@@ -127,11 +156,21 @@ class DaskParts:
     def _submit(self) -> None:
         token = uuid.uuid4().hex
         beside = -(-self.n_parts // max(1, len(self.client.nthreads())))
+        where = None if self.device is None else Where(self.device, self._numbers())
         for number, (block, home) in enumerate(zip(self.blocks, self._homes(), strict=True)):
             name = f"manyclass_part-{token}-{number}"
-            part = delayed(loaded, pure=False)(beside, number, *block, dask_key_name=name)
+            part = delayed(loaded, pure=False)(beside, where, number, *block, dask_key_name=name)
             loose = {"workers": [home], "allow_other_workers": True} if home else {}
             self.parts.append(self.client.compute(part, **loose))
+
+    def _numbers(self) -> dict[object, int]:
+        """Return the number of each worker among those of its machine, by its name."""
+        numbers: dict[object, int] = {}
+        hosts: Counter[str] = Counter()
+        for _, worker in sorted(self.client.scheduler_info()["workers"].items()):
+            numbers[worker["name"]] = hosts[worker["host"]]
+            hosts[worker["host"]] += 1
+        return numbers
 
     def _homes(self) -> list[str]:
         """Return where each part is to be: with its rows, or else the workers' even share.
@@ -262,10 +301,10 @@ class DaskParts:
                 sent.future = self.client.scatter(sent.value, **at)
 
 
-def loaded(n_beside: int, number: int, *rows: object) -> Part:
+def loaded(n_beside: int, where: Where | None, number: int, *rows: object) -> Part:
     """Return a part, of so many on this worker: mapped from disk where they exceed its memory."""
-    part = Part(number, *rows)
     worker = distributed.get_worker()
+    part = Part(number, *rows, device=None if where is None else where.device_of(worker.name))
     limit = worker.memory_manager.memory_limit
     if limit and n_beside * part.__sizeof__() > SHARE_IN_MEMORY * limit:
         return on_disk(part, worker.local_directory)

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted
 
+from manyclass.arrays.input_arrays import on_host
 from manyclass.estimators.logistic import MultinomialLogisticRegression
 from manyclass.estimators.parameters.documented import documented
 from manyclass.estimators.svc import MulticlassSVC
@@ -110,6 +111,12 @@ class ClusterMixin:
         assert isinstance(self, MulticlassSVC | MultinomialLogisticRegression)
         return self
 
+    def _device(self) -> str | None:
+        """Return where each worker trains."""
+        device = self._as_model().device
+        assert device is None or isinstance(device, str)
+        return device
+
     def _empty(self, method: str, options: Settings) -> Array:
         """Return the result of a method for no row."""
         check_is_fitted(self)
@@ -128,6 +135,10 @@ class ClusterLogisticRegression(ClusterMixin, MultinomialLogisticRegression):
     ----------
     warm_start : bool, default=False
         Whether the next fit begins at the weights of this one.
+    device : str, default=None
+        Where the workers train: "cuda" or another device of PyTorch, to which each copies its
+        dense rows. Several workers of a machine take its devices in turn. None: where the rows
+        are, on the CPU or, of arrays of CuPy and tensors of PyTorch, on their device.
     n_jobs : int, default=None
         Threads of each worker.
     random_state : int, RandomState instance, default=None
@@ -135,6 +146,7 @@ class ClusterLogisticRegression(ClusterMixin, MultinomialLogisticRegression):
     """
 
     plain = MultinomialLogisticRegression
+    _parameter_constraints: ClassVar[Settings] = {"device": [str, None]}
     merge_columns, communicator, split = FIXED.values()
 
     @suggests_parameters(OF_LOGISTIC)
@@ -149,6 +161,7 @@ class ClusterLogisticRegression(ClusterMixin, MultinomialLogisticRegression):
         class_weight: ClassWeight = None,
         max_iter: int = 1000,
         warm_start: bool = False,
+        device: str | None = None,
         n_jobs: int | None = None,
         random_state: int | np.random.RandomState | None = None,
         checkpoint: str | os.PathLike[str] | None = None,
@@ -164,6 +177,7 @@ class ClusterLogisticRegression(ClusterMixin, MultinomialLogisticRegression):
         self.class_weight = class_weight
         self.max_iter = max_iter
         self.warm_start = warm_start
+        self.device = device
         self.n_jobs = n_jobs
         self.random_state = random_state
         self.checkpoint = checkpoint
@@ -208,11 +222,17 @@ class ClusterSVC(ClusterMixin, MulticlassSVC):
         Rounds at most.
     warm_start : bool, default=False
         Whether the next fit begins at the weights of this one.
+    device : str, default=None
+        Where the workers train Crammer-Singer, Weston-Watkins and one-vs-rest: "cuda" or another
+        device of PyTorch, to which each copies its dense rows. Several workers of a machine take
+        its devices in turn. None: where the rows are, on the CPU or, of arrays of CuPy and tensors
+        of PyTorch, on their device.
     n_jobs : int, default=None
         Threads of each worker.
     """
 
     plain = MulticlassSVC
+    _parameter_constraints: ClassVar[Settings] = {"device": [str, None]}
     solver, weights, merge_columns, communicator, split = OF_SVM.values()
 
     @suggests_parameters(OF_SVC)
@@ -231,6 +251,7 @@ class ClusterSVC(ClusterMixin, MulticlassSVC):
         cost_scaling: CostScaling = "margin",
         max_iter: int = 1000,
         warm_start: bool = False,
+        device: str | None = None,
         n_jobs: int | None = None,
         random_state: int | np.random.RandomState | None = None,
         checkpoint: str | os.PathLike[str] | None = None,
@@ -250,6 +271,7 @@ class ClusterSVC(ClusterMixin, MulticlassSVC):
         self.class_weight = class_weight
         self.max_iter = max_iter
         self.warm_start = warm_start
+        self.device = device
         self.n_jobs = n_jobs
         self.random_state = random_state
         self.checkpoint = checkpoint
@@ -268,7 +290,8 @@ def accuracy_sums(
     model: Model, X: Rows, y: ArrayLike, sample_weight: ArrayLike | None = None
 ) -> tuple[float, float]:
     """Return the weight of the rows of a part whose class is predicted, and of all."""
-    weights = np.ones(X.shape[0]) if sample_weight is None else np.asarray(sample_weight, float)
+    given = on_host(sample_weight, "sample_weight")
+    weights = np.ones(X.shape[0]) if given is None else np.asarray(given, float)
     if not len(weights):
         return 0.0, 0.0
-    return float(weights @ (model.predict(X) == np.asarray(y))), float(weights.sum())
+    return float(weights @ (model.predict(X) == np.asarray(on_host(y)))), float(weights.sum())

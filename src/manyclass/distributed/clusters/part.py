@@ -7,10 +7,12 @@ loaded again, and answers as before.
 from __future__ import annotations
 
 import copy
+import gc
 import math
 import mmap
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from itertools import accumulate
 from typing import Any, NamedTuple, TypeAlias
@@ -18,9 +20,15 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from manyclass.arrays.choice import check_on_device, lack_of_memory
+from manyclass.arrays.dataset import DeviceDataset
+from manyclass.arrays.namespace import is_on_device
+from manyclass.arrays.places.host_rows import HostRows
+from manyclass.arrays.remote_rows import remote_rows
 from manyclass.distributed.rows.admm import LOG_LOSS
 from manyclass.distributed.rows.averaged_newton import NewtonRows
 from manyclass.distributed.rows.data import GlobalInfo, about_rows, dataset_of, weights_of
+from manyclass.distributed.rows.device_svm_rows import DeviceSvmRows
 from manyclass.distributed.rows.svm_rows import SvmRows
 from manyclass.estimators.logistic import MultinomialLogisticRegression
 from manyclass.estimators.svc import MulticlassSVC
@@ -50,12 +58,15 @@ class Plan:
         Classes, and what else the parts have in common.
     model : MulticlassSVC or MultinomialLogisticRegression
         Not fitted; its ``n_jobs`` are threads for each part.
+    on_device : bool, default=False
+        Whether the rows of all parts lie on devices, or go to them.
     firsts : dict of int, default={}
         Number of the first row among all, by the number of the part.
     """
 
     common: GlobalInfo
     model: Model
+    on_device: bool = False
     firsts: Mapping[int, int] = field(default_factory=dict)
 
     def following(self, parts: Sequence[PartInfo]) -> Plan:
@@ -94,6 +105,8 @@ class Part:
         X, y and perhaps weights, as of ``MultinomialLogisticRegression.fit``.
     read : callable, default=None
         Turns other objects into these.
+    device : str, default=None
+        Where dense rows in host memory are trained: the name of a device of PyTorch.
 
     Attributes
     ----------
@@ -105,8 +118,10 @@ class Part:
         Of the rows, where they are dropped after each answer.
     """
 
-    def __init__(self, number: int, *rows: object, read: Read | None = None) -> None:
-        self.number = number
+    def __init__(
+        self, number: int, *rows: object, read: Read | None = None, device: str | None = None
+    ) -> None:
+        self.number, self.device = number, device
         self.error: Exception | None = None
         self.about: Settings = {}
         self._given: tuple[Rows, Array, NDArray[np.float64]] | None = None  # until it is planned
@@ -137,10 +152,12 @@ class Part:
     def add(
         self, plan: Plan, question: str, given: Sequence[object], into: Sequence[Array]
     ) -> None:
-        """Add the answer to a question, a method of LogisticRows or SvmRows, to arrays."""
+        """Add the answer to a question, a method of rows, to arrays."""
         with self._lock:
             rows = self.planned(plan)
-            getattr(rows, question)(*given, *into)
+            if rows.problem.dataset.n_examples or not plan.on_device:
+                with _memory_of(rows.problem):
+                    getattr(rows, question)(*given, *into)
             self.drop_pages()
 
     def planned(self, plan: Plan) -> PartOfRows:
@@ -152,14 +169,26 @@ class Part:
             self._problem = plan.model._problem(dataset, plan.common.classes)
             self._given = None
         if self._rows is None:
-            n_jobs = effective_n_jobs(plan.model.n_jobs)
-            if self._problem.loss == LOG_LOSS:
-                self._rows = NewtonRows(self._problem, n_jobs)
-            else:
-                self._rows = SvmRows(self._problem, n_jobs, number=self.number)
+            with _memory_of(self._problem):
+                self._rows = self._rows_of(self._problem, plan.model)
         if plan.firsts:
             self._rows.first = plan.firsts[self.number]
         return self._rows
+
+    def _rows_of(self, problem: Problem, model: Model) -> PartOfRows:
+        """Return what answers questions: rows on a device, or of the core."""
+        if problem.dataset.lies_on_device:
+            gc.collect()  # rows of an earlier training may be in cycles of references
+            check_on_device(problem, stopping=model.stopping, solver="auto", weights="dense")
+            if problem.loss == "hinge":
+                return DeviceSvmRows(problem, self.number)
+            rows = remote_rows(problem)
+            rows.number = self.number
+            return rows
+        n_jobs = effective_n_jobs(model.n_jobs)
+        if problem.loss == LOG_LOSS:
+            return NewtonRows(problem, n_jobs)
+        return SvmRows(problem, n_jobs, number=self.number)
 
     def drop_pages(self) -> None:
         """Give up the memory of pages that can be read again from the file."""
@@ -173,11 +202,10 @@ class Part:
             return own
         if self._problem is not None:
             data = self._problem.dataset
+            if isinstance(data, DeviceDataset):
+                return own + _bytes_here(data.X)
             return own + int(data.values.nbytes + data.indices.nbytes + data.indptr.nbytes)
-        X = None if self._given is None else self._given[0]
-        if X is None or isinstance(X, np.ndarray):
-            return 0 if X is None else X.nbytes
-        return int(X.data.nbytes + X.indices.nbytes + X.indptr.nbytes)
+        return 0 if self._given is None else _bytes_here(self._given[0])
 
     def __getstate__(self) -> Settings:
         """Leave out what is made of the rows alone; dual variables stay, after the round.
@@ -207,13 +235,38 @@ class Part:
         return None
 
     def _load(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> None:
-        model = MultinomialLogisticRegression()
-        rows, targets = validated(model, X, y, least_rows=0)
+        model = MultinomialLogisticRegression(device=self.device)
+        if is_on_device(X) and not np.shape(X)[0]:
+            X = np.empty(np.shape(X))
+        rows, targets = validated(model, X, y, least_rows=0, on_device=True)
         weights = weights_of(rows, sample_weight)
         names = getattr(model, "feature_names_in_", None)
         about = about_rows(rows, targets, weights, None if names is None else list(names))
         self.about = {**about, "part": self.number}
         self._given = rows, targets, weights
+
+
+@contextmanager
+def _memory_of(problem: Problem) -> Iterator[None]:
+    """Raise MemoryError where the memory of a device comes to its end."""
+    try:
+        yield
+    except RuntimeError as error:
+        of_device = lack_of_memory(problem, error)
+        if of_device is None:
+            raise
+        raise of_device from error
+
+
+def _bytes_here(X: Rows) -> int:
+    """Return the bytes of X in host memory."""
+    if isinstance(X, HostRows):
+        return X.X.nbytes
+    if is_on_device(X):
+        return 0
+    if isinstance(X, np.ndarray):
+        return X.nbytes
+    return int(X.data.nbytes + X.indices.nbytes + X.indptr.nbytes)
 
 
 def _as_given(*rows: ArrayLike) -> tuple[ArrayLike, ...]:

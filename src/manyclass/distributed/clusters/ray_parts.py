@@ -27,6 +27,7 @@ from manyclass.utils.machine import effective_n_jobs
 from manyclass.utils.types import Array
 
 MOST_LOSSES = 10  # of an actor
+OF_GPUS = ("cuda", "xpu")  # devices that Ray counts as GPUs, and shows to those that reserve them
 
 
 class PartServer:
@@ -38,14 +39,20 @@ class PartServer:
         Of the parts.
     read : callable
         Turns the objects of a part into X, y and perhaps weights.
+    device : str or None
+        Where their rows are trained.
     *objects
         As many for each part.
     """
 
-    def __init__(self, numbers: list[int], read: Read, *objects: object) -> None:
+    def __init__(
+        self, numbers: list[int], read: Read, device: str | None, *objects: object
+    ) -> None:
         size = len(objects) // len(numbers)
         cut = [objects[i * size : (i + 1) * size] for i in range(len(numbers))]
-        self.parts = [Part(n, *own, read=read) for n, own in zip(numbers, cut, strict=True)]
+        self.parts = [
+            Part(n, *own, read=read, device=device) for n, own in zip(numbers, cut, strict=True)
+        ]
 
     def call(self, method: str, *arguments: object) -> Answers:
         """Call a method of its parts."""
@@ -73,15 +80,22 @@ class RayParts:
         Turns them into X, y and perhaps weights.
     n_jobs : int or None
         Threads of each actor.
+    device : str, default=None
+        Where each actor trains: it reserves a GPU, if that is one.
     """
 
     asks_slowly = False
 
     def __init__(
-        self, blocks: list[tuple[ray.ObjectRef, ...]], read: Read, n_jobs: int | None
+        self,
+        blocks: list[tuple[ray.ObjectRef, ...]],
+        read: Read,
+        n_jobs: int | None,
+        device: str | None = None,
     ) -> None:
         self.blocks, self.read, self.n_parts = blocks, read, len(blocks)
-        self.n_jobs = n_jobs
+        self.n_jobs, self.device = n_jobs, device
+        self.n_gpus = int(device is not None and device.startswith(OF_GPUS))  # of an actor
         self.groups: list[list[int]] = []  # parts of each actor
         self.actors: list[ray.actor.ActorHandle] = []
 
@@ -91,9 +105,10 @@ class RayParts:
         for node, numbers in self._groups():
             where = NodeAffinitySchedulingStrategy(node_id=node, soft=True)
             again = {"max_restarts": MOST_LOSSES, "max_task_retries": MOST_LOSSES}
-            options = make.options(num_cpus=0, scheduling_strategy=where, **again)
+            needs = {"num_cpus": 0, "num_gpus": self.n_gpus}
+            options = make.options(scheduling_strategy=where, **needs, **again)
             objects = [one for number in numbers for one in self.blocks[number]]
-            self.actors.append(options.remote(numbers, self.read, *objects))
+            self.actors.append(options.remote(numbers, self.read, self.device, *objects))
             self.groups.append(numbers)
 
     def call(self, method: str, *arguments: object) -> Answers:
@@ -134,14 +149,14 @@ class RayParts:
 
     def _groups(self) -> list[tuple[str, list[int]]]:
         """Return the parts of each actor, and its node: that of the first object of its parts."""
-        threads = effective_n_jobs(self.n_jobs)
+        kind, each = ("GPU", 1) if self.n_gpus else ("CPU", effective_n_jobs(self.n_jobs))
         slots = {
-            node["NodeID"]: max(1, int(node["Resources"]["CPU"]) // threads)
+            node["NodeID"]: max(1, int(node["Resources"][kind]) // each)
             for node in sorted(ray.nodes(), key=lambda node: str(node["NodeID"]))
-            if node["Alive"] and node["Resources"].get("CPU", 0) >= 1
+            if node["Alive"] and node["Resources"].get(kind, 0) >= 1
         }
         if not slots:
-            raise RuntimeError("no node of the Ray cluster has a CPU")
+            raise RuntimeError(f"no node of the Ray cluster has a {kind}")
         spread = [node for node, n in slots.items() for _ in range(n)]
         ray.wait([block[0] for block in self.blocks], num_returns=self.n_parts, fetch_local=False)
         where = ray.experimental.get_object_locations([block[0] for block in self.blocks])

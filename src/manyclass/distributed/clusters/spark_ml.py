@@ -61,7 +61,7 @@ DOCS: Mapping[str, str] = {
 def training_of(estimator: type[ClusterMixin]) -> Settings:
     """Return the parameters of training that a Spark Estimator has, with their defaults."""
     found = defaults_of(estimator)
-    return {name: value for name, value in found.items() if name != "warm_start"}
+    return {name: value for name, value in found.items() if name not in ("warm_start", "device")}
 
 
 class ColumnParams(Params):

@@ -10,13 +10,17 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.utils.validation import _check_sample_weight, check_consistent_length
+from sklearn.utils.validation import check_consistent_length
 
+from manyclass.arrays.dataset import DeviceDataset, training_type
+from manyclass.arrays.input_arrays import on_host, rows_of
+from manyclass.arrays.namespace import is_on_device
 from manyclass.distributed.communicator import Communicator
 from manyclass.distributed.consensus import known_to_all
-from manyclass.estimators.validation import check_scaling, class_weights
+from manyclass.estimators.validation import check_scaling, checked_weights, class_weights
 from manyclass.problem.dataset import Dataset
 from manyclass.utils.fingerprints import Facts
+from manyclass.utils.input_rows import is_sparse
 from manyclass.utils.types import Array, ClassWeight, DType, Rows, Settings
 
 KINDS = {"i": "whole numbers", "u": "whole numbers", "b": "booleans", "f": "numbers"}
@@ -92,13 +96,15 @@ def about_rows(
     X: Rows, y: Array, weights: NDArray[np.float64], names: list[str] | None
 ) -> Settings:
     """Return what the others must know of the validated rows of a part; JSON can hold it."""
+    dtype = training_type(X) if is_on_device(X) else X.dtype
     own, codes = np.unique(y, return_inverse=True)
     totals = np.bincount(codes, weights, minlength=len(own))
     has = totals > 0
     return {
         "features": X.shape[1],
         "names": names,
-        "dtype": str(X.dtype),
+        "dtype": str(dtype),
+        "on_device": is_on_device(X),
         "kind": KINDS.get(y.dtype.kind, "text"),
         "y": str(y.dtype),
         "classes": own[has].tolist(),
@@ -121,32 +127,34 @@ def global_info(parts: list[Settings], class_weight: ClassWeight, bias: float) -
 
 
 def dataset_of(X: Rows, y: Array, weights: NDArray[np.float64], common: GlobalInfo) -> Dataset:
-    """Turn the validated rows of a part into a data set: those of a positive weight."""
+    """Turn the validated rows of a part into a data set: those of a positive weight.
+
+    Rows on a device stay there; where there are none, the data set is as of any process.
+    """
     weights = weights * _of_rows(y, common.classes, common.of_class)
     kept = np.flatnonzero(weights)
     if len(kept) < len(y):
-        X, y, weights = X[kept], y[kept], weights[kept]
+        X, y, weights = rows_of(X, kept), y[kept], weights[kept]
+    labels = np.searchsorted(common.classes, y)
+    sizes: Settings = {"n_classes": len(common.classes), "bias": common.bias}
+    if is_on_device(X) and len(y):
+        return DeviceDataset.from_array(X, labels, weights, **sizes)
     if not len(y):
-        X = X.astype(common.dtype)
-    return Dataset.from_matrix(
-        X,
-        np.searchsorted(common.classes, y),
-        n_classes=len(common.classes),
-        weights=weights,
-        bias=common.bias,
-    )
+        no_row = X if is_sparse(X) else np.empty(X.shape)
+        X = no_row.astype(common.dtype)
+    return Dataset.from_matrix(X, labels, weights=weights, **sizes)
 
 
 def weights_of(rows: Rows, sample_weight: ArrayLike | None) -> Array:
     """Return the weights of the rows of a part, which may all be zero."""
     n = rows.shape[0]
-    if not n or (sample_weight is not None and not np.any(sample_weight)):
-        if sample_weight is not None:
-            check_consistent_length(rows, sample_weight)
+    is_given = sample_weight is not None
+    given = np.asarray(on_host(sample_weight, "sample_weight")) if is_given else np.ones(n)
+    if not n or not np.any(given):
+        if is_given:
+            check_consistent_length(np.empty(n), given)
         return np.zeros(n)
-    return np.asarray(
-        _check_sample_weight(sample_weight, rows, dtype=np.float64, ensure_non_negative=True)
-    )
+    return checked_weights(sample_weight, rows)
 
 
 def facts_of_parts(facts: Facts, parts: list[Facts]) -> Facts:
@@ -180,6 +188,12 @@ def _checked(parts: list[Settings]) -> list[Settings]:
             raise ValueError(
                 f"the columns of part {part} have other names than those of part {first}; give "
                 "every part the same columns in the same order"
+            )
+        if about["on_device"] != model["on_device"]:
+            there, here = (part, first) if about["on_device"] else (first, part)
+            raise ValueError(
+                f"X of part {there} lies on a device, that of part {here} in host memory; give "
+                "all parts as arrays of one kind, or pass device="
             )
         if about["dtype"] != model["dtype"]:
             raise ValueError(

@@ -14,6 +14,7 @@ Newton's method (proximal_newton.py) asks for sums around z, which ``move_duals`
 from __future__ import annotations
 
 import secrets
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import cached_property
 
@@ -26,6 +27,7 @@ from manyclass.problem.problem import Problem, zero_objective
 from manyclass.problem.solution import Start, exact_sum
 from manyclass.rows.proximal_response import ProximalRows
 from manyclass.rows.questions import ConsensusRounds, ProximalResponse
+from manyclass.solvers.engines import Findings
 from manyclass.solvers.sequential_dual import Active, SequentialDual
 from manyclass.solvers.stopping import GapRule
 from manyclass.solvers.weights.storage import squared_norm
@@ -137,8 +139,7 @@ class SvmRows(ConsensusRounds, ProximalResponse):
         total += self._relaxed
         total += self._U
         if self.problem.dataset.n_examples:
-            W = _matrix(self._visits_for(rho))
-            of_duals += rho * W.astype(np.float64)
+            of_duals += self._of_duals(rho)
         counts[self.number] = self._counts
 
     def inspect(
@@ -153,10 +154,7 @@ class SvmRows(ConsensusRounds, ProximalResponse):
         if not self.problem.dataset.n_examples:
             return
         self._scale_by(scale)
-        engine = self._visits_for(self._rho).engine
-        at = engine.new_weights()
-        at.matrix[:, : V.shape[1]] = V
-        found = engine.gap_sums(common, norm, at)
+        found = self._gap_terms(V, common, norm)
         sums = [exact_sum(getattr(one, name) for one in found) for name in GAP_SUMS]
         terms[self.number, : len(sums)] = self._rho * np.array(sums)
         most = max(one.max_violation for one in found)
@@ -206,14 +204,11 @@ class SvmRows(ConsensusRounds, ProximalResponse):
         if self._round != number:
             self._round = int(number)
             if self.problem.dataset.n_examples:
-                z = self._proximal().moved(W, epsilon, length)
-                engine = self._visits_for(1.0).engine
-                engine.load(sp.csr_array(z))
-                self._counts[4] = engine.rebuild()
+                self._take(sp.csr_array(self._proximal().moved(W, epsilon, length)))
                 self._counts[5] = secrets.randbits(53)
                 self._around = None
         if self.problem.dataset.n_examples:
-            of_duals += _matrix(self._visits_for(1.0))
+            of_duals += self._of_duals(1.0)
         counts[self.number] = self._counts
 
     def duals(self) -> CsrArray:
@@ -271,8 +266,12 @@ class SvmRows(ConsensusRounds, ProximalResponse):
         """Return the rows around their z."""
         if self._around is None:
             z = self.duals().toarray().astype(np.float64)
-            self._around = ProximalRows(self.problem, z)
+            self._around = ProximalRows(self._problem_here(), z)
         return self._around
+
+    def _problem_here(self) -> Problem:
+        """Return the problem with its rows in the memory of this process."""
+        return self.problem
 
     def _settle(self, V: Array, rho: float) -> None:
         """Move U by what the last round left between What_r and V; scale it to another rho."""
@@ -297,6 +296,23 @@ class SvmRows(ConsensusRounds, ProximalResponse):
         self._counts[:3] = record.loops, record.evaluations, active
         self._counts[4] = rho * visits.engine.rebuild()
         return np.asarray(A + W)
+
+    def _of_duals(self, rho: float) -> NDArray[np.float64]:
+        """Return W(z) of this part, z of the problem of all."""
+        return rho * _matrix(self._visits_for(rho)).astype(np.float64)
+
+    def _gap_terms(self, V: Array, common: NDArray[np.float64], norm: float) -> Sequence[Findings]:
+        """Return the terms of the gap at V and z, of the local problem."""
+        engine = self._visits_for(self._rho).engine
+        at = engine.new_weights()
+        at.matrix[:, : V.shape[1]] = V
+        return engine.gap_sums(common, norm, at)
+
+    def _take(self, z: CsrArray) -> None:
+        """Take over z of the problem of all."""
+        engine = self._visits_for(1.0).engine
+        engine.load(z)
+        self._counts[4] = engine.rebuild()
 
     def _visits_for(self, rho: float) -> SequentialDual:
         """Return what visits the rows for a rho; z stays, in other units."""
