@@ -64,9 +64,8 @@ def test_dense_rows_that_do_not_fit(run, files, monkeypatch):
 @pytest.mark.parametrize("command", ["predict iris text out", "evaluate iris text"])
 def test_a_pipeline_of_text_takes_no_rows_of_numbers(run, files, command):
     assert run.fails(*command.split()) == (
-        "text: is a pipeline that takes text, by its TfidfVectorizer; to use it here, put that "
-        "into make_column_transformer((TfidfVectorizer(), 'text')), which takes a column of a "
-        "table, or predict in Python, with load_model"
+        "text: is a pipeline that takes text, by its TfidfVectorizer; give a table (CSV, Parquet, "
+        "Arrow), and name the column that has the text by --text"
     )
     assert "out" not in names(files)
 

@@ -17,6 +17,7 @@ from manyclass.cli.input.costs import (
     taxonomy_option,
 )
 from manyclass.cli.input.data import Say, check_labels, read, timed, weigh_classes
+from manyclass.cli.input.text import check_text, text_options
 from manyclass.cli.multilabel import check_multilabel_search, choose_multilabel
 from manyclass.cli.options import (
     LOGISTIC,
@@ -114,6 +115,7 @@ def cv_options(parser: CommandParser) -> None:
     data = parser.add_argument_group("data")
     reader_options(data)
     shape_options(data)
+    text_options(parser.add_argument_group("text in a table"))
     output = parser.add_argument_group("output")
     output.add_argument("--json", action="store_true", help="print JSON")
     output.add_argument("--plot", metavar="FILE", help="draw scores against C: .png, .svg or .pdf")
@@ -266,6 +268,7 @@ def _check(args: argparse.Namespace) -> None:
     """Refuse incompatible options, before the data are read."""
     from manyclass.cli.console import check_target
 
+    check_text(args)
     check_estimator_options(args)
     if args.folds < 2:
         raise UsageError("argument --folds: must be at least 2")
