@@ -176,6 +176,7 @@ def test_export(run, files):
     assert (labels == load_model("dense").predict(X)).mean() > 0.98  # but for float32's rounding
     message = run.fails("export", "dense", "out", "--format", "liblinear")
     assert message.startswith("dense: is a pipeline, and a LIBLINEAR model is a classifier alone;")
-    message = run.fails("export", "text", "out", "--format", "onnx")
-    assert message.startswith("text: TfidfVectorizer takes no table of numbers; call skl2onnx")
+    run.works("export", "text", "texts", "--format", "onnx")
+    message = run.fails("export", "text", "out", "--format", "onnx", "--dtype", "float64")
+    assert message == "text: words are counted in float32 in ONNX; use --dtype float32"
     assert "out" not in names(files)

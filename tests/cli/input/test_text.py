@@ -90,6 +90,18 @@ def test_report_calibrate_and_info(run, files):
     ]
 
 
+def test_export(run, files):
+    onnxruntime = pytest.importorskip("onnxruntime")
+    pytest.importorskip("skl2onnx")
+    run.works("train", "tickets.csv", "model", *TRAIN, "said,title", "--quiet", "--ngrams", "1-2")
+    run.works("export", "model", "graph", "--format", "onnx")
+    session = onnxruntime.InferenceSession("graph", providers=["CPUExecutionProvider"])
+    rows = {name: FRAME[[name]].to_numpy(object) for name in ("said", "title")}
+    assert session.run(["label"], rows)[0].tolist() == FRAME["team"].tolist()
+    message = run.fails("export", "model", "out", "--format", "liblinear")
+    assert message.startswith("model: is a pipeline, and a LIBLINEAR model is a classifier alone;")
+
+
 def test_words_are_named(run, files):
     lines = run.works("train", "tickets.csv", "model", *TRAIN, "said")
     assert lines[0] == "tickets.csv: features are the words of the column 'said'"
