@@ -21,7 +21,7 @@ from manyclass.cli.input.data import (
     weigh_classes,
 )
 from manyclass.cli.input.tables import name_features
-from manyclass.cli.input.text import with_words
+from manyclass.cli.input.text import maker_of, with_words
 from manyclass.cli.multilabel import train_multilabel
 from manyclass.cli.options import LOGISTIC, begin, parameters, write_state
 from manyclass.cli.train_options import AUTO, check_options
@@ -166,6 +166,7 @@ def _train_chosen(args: argparse.Namespace, log: Say) -> None:
     import numpy as np
 
     from manyclass.cli.cross_validation import estimator, log_choice
+    from manyclass.model_selection.cv_fit import fit_with_maker
     from manyclass.persistence.model_file import save_model
 
     model = estimator(args, {})
@@ -174,7 +175,7 @@ def _train_chosen(args: argparse.Namespace, log: Say) -> None:
     weigh_classes(model, args, y)
     take_costs(model, args, y)
     take_offsets(model, args, y)
-    seconds = timed(args, lambda: model.fit(X, y))
+    seconds = timed(args, lambda: fit_with_maker(model, X, y, maker_of(args)))
     name_features(args, model, model.best_estimator_)
     save_model(args.model, with_words(args, model))
     log_choice(model.C_, model.best_score_, seconds, log)

@@ -6,9 +6,16 @@ import numpy as np
 import pytest
 from sklearn.compose import ColumnTransformer
 from sklearn.feature_extraction.text import TfidfVectorizer
+from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 
-from manyclass import MulticlassSVC, load_model, save_data, save_model
+from manyclass import (
+    MulticlassSVC,
+    MultinomialLogisticRegression,
+    load_model,
+    save_data,
+    save_model,
+)
 from tests.helpers.command_line import names
 
 pd = pytest.importorskip("pandas")
@@ -128,10 +135,39 @@ def test_text_of_a_few_rows_may_look_like_numbers(run, files):
         assert len(run.works("predict", "few.csv", "model", "-")) == 1
 
 
-def test_cv_takes_text(run, files):
-    options = "--folds", "2", "-C", "0.1,1,10", "--json"
-    found = json.loads(run.works("cv", "tickets.csv", *TRAIN, "said", *options)[0])
-    assert found["score"] == 1
+@pytest.fixture(name="mixed")
+def mixed_fixture(here):
+    """A table `mixed.csv` of texts of two kinds, most of whose words are rare."""
+    random = np.random.default_rng(0)
+    y = random.integers(3, size=60)
+    words = [[f"kind{c}", *(f"word{i}" for i in random.integers(80, size=6))] for c in y]
+    said = [" ".join(some[random.integers(2) :]) for some in words]
+    table = pd.DataFrame({"said": said, "kind": np.array(["a", "b", "c"])[y]})
+    table.to_csv("mixed.csv", index=False)
+    return table
+
+
+@pytest.mark.parametrize("options", [(), ("--text", "said", "--formulation", "logistic")])
+def test_folds_have_words_of_their_own(run, mixed, options):
+    """Scores are those of a search over a pipeline, whose folds fit the vectorizer, too."""
+    Cs, kind = [0.1, 1.0, 10.0], MultinomialLogisticRegression if options else MulticlassSVC
+    given = ["mixed.csv", "--label", "kind", *(options or ("--text", "said"))]
+    search = "--folds", "3", "-C", "0.1,1,10", "--tol", "1e-6", "--json", "--min-df", "2"
+    found = json.loads(run.works("cv", *given, *search)[0])
+    words = TfidfVectorizer(sublinear_tf=True, min_df=2, dtype=np.float32)
+    line = make_pipeline(words, kind(tol=1e-6, random_state=0))
+    name = f"{kind.__name__.lower()}__C"
+    theirs = GridSearchCV(line, {name: Cs}, cv=3).fit(mixed["said"], mixed["kind"]).cv_results_
+    scores = np.array(found["scores"], float)
+    for fold in range(3):
+        tried = ~np.isnan(scores[fold])
+        expected = theirs[f"split{fold}_test_score"][: len(tried)]
+        np.testing.assert_allclose(scores[fold][tried], expected[tried])
+    run.works("train", *given, "auto", "-C", "auto", "--quiet")
+    model = load_model("auto")
+    kept = model[0].transform(mixed)
+    again = kind(C=model[-1].C_, random_state=0).fit(kept, mixed["kind"])
+    assert (model.predict(mixed) == again.predict(kept)).mean() > 0.95
 
 
 @pytest.mark.parametrize(

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import argparse
 import time
+from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -18,9 +19,11 @@ from manyclass.utils.suggestions import first_of
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    import pandas as pd
     from sklearn.base import BaseEstimator
     from sklearn.compose import ColumnTransformer
 
+    from manyclass.model_selection.folds import RowMaker
     from manyclass.persistence.composites import Model
     from manyclass.utils.types import Array, DType, Rows
 
@@ -114,7 +117,7 @@ def read_text(
 ) -> tuple[Rows, Array]:
     """Return the words of the rows of a table, weighted by tf-idf, and labels.
 
-    What weights them is ``args.words``, for ``with_words``.
+    What weights them is ``args.words``, for ``with_words``, and in folds ``args.words_of_fold``.
 
     Raises
     ------
@@ -135,8 +138,23 @@ def read_text(
         X = args.words.fit_transform(frame)
     except ValueError as error:
         raise ValueError(f"{args.data}: {_lacking(args)}") from error
+    args.words_of_fold = partial(_words_of_fold, args.words, frame)
     log(f"{args.data}: features are the words of {_named(args)}")
     return X, y
+
+
+def _words_of_fold(words: ColumnTransformer, frame: pd.DataFrame, rows: Array) -> Rows:
+    """Return the words of all rows, by the vocabulary and the weights of some."""
+    from sklearn.base import clone
+
+    found: Rows = clone(words).fit(frame.iloc[rows]).transform(frame)
+    return found
+
+
+def maker_of(args: argparse.Namespace) -> RowMaker | None:
+    """Return what makes the features of a fold by its training rows, where they are words."""
+    maker: RowMaker | None = getattr(args, "words_of_fold", None)
+    return maker
 
 
 def check_columns(args: argparse.Namespace) -> None:
