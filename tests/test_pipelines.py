@@ -14,6 +14,7 @@ from manyclass import (
     MulticlassSVCCV,
     MultilabelSVC,
     MultilabelSVCCV,
+    StochasticClassifier,
     calibrate,
     predict_labels,
     predict_top_k,
@@ -58,7 +59,7 @@ def test_top_k_of_the_classifier_at_the_end(kind):
     np.testing.assert_array_equal(predict_top_k(model, X, 1)[:, 0], model.predict(X))
 
 
-@pytest.mark.parametrize("kind", ["classifier", "scaled"])
+@pytest.mark.parametrize("kind", ["classifier", "scaled", "nested", "skipped"])
 def test_labels_of_the_classifier_at_the_end(kind):
     model = AROUND[kind](MultilabelSVC(C=10, random_state=0)).fit(X, SETS)
     found = predict_labels(model, X)
@@ -66,13 +67,40 @@ def test_labels_of_the_classifier_at_the_end(kind):
     assert {0} in found
 
 
-@pytest.mark.parametrize("kind", ["classifier", "scaled", "pipeline in a search"])
+@pytest.mark.parametrize(
+    "kind", ["classifier", "scaled", "search", "search in a pipeline", "pipeline in a search"]
+)
 def test_calibration_gives_probabilities(kind):
     model = AROUND[kind](MulticlassSVC(random_state=0)).fit(X[::2], Y[::2])
     assert not hasattr(model, "predict_proba")
+    with pytest.raises(AttributeError, match="no attribute 'predict_proba'") as raised:
+        model.predict_proba(X)
+    assert "calibrate(X, y) first" in words_of(raised.value)
     assert calibrate(model, X[1::2], Y[1::2]) is model
     np.testing.assert_allclose(model.predict_proba(X).sum(axis=1), 1)
     np.testing.assert_array_equal(model.predict_proba(X).argmax(axis=1), model.predict(X))
+
+
+def words_of(error):
+    """Messages of an error and its causes, as a traceback shows them."""
+    found = []
+    while error is not None:
+        found.append(str(error))
+        error = error.__cause__
+    return "; ".join(found)
+
+
+@pytest.mark.parametrize(
+    ("model", "message"),
+    [
+        (MulticlassSVC(), "loss='hinge' has no probabilities; call calibrate\\(X, y\\) first"),
+        (StochasticClassifier(), "loss='hinge' has no probabilities; train with loss='log_loss'"),
+    ],
+)
+def test_models_without_probabilities_say_how_to_get_them(model, message):
+    for method in ("predict_proba", "predict_log_proba"):
+        with pytest.raises(AttributeError, match=f"no attribute '{method}': {message}"):
+            getattr(model, method)
 
 
 def test_estimators_that_choose_c_are_classifiers():

@@ -23,10 +23,19 @@ from sklearn.utils.validation import check_is_fitted
 
 try:
     import skl2onnx
-    from onnx import TensorProto, numpy_helper
+    from onnx import TensorProto
     from skl2onnx.common import data_types
     from skl2onnx.common.utils import check_input_and_output_numbers
     from skl2onnx.common.utils_classifier import get_label_classes
+
+    from manyclass.onnx_text import (
+        Graph,
+        check_vectorizers,
+        register_tfidf,
+        text_inputs,
+        vectorizers_of,
+        with_split_terms,
+    )
 except ImportError as missing:
     raise ImportError(
         f"manyclass.onnx needs skl2onnx ({missing}); pip install skl2onnx"
@@ -43,7 +52,7 @@ from manyclass.model_selection.search import current_estimator
 from manyclass.multilabel.svc import MultilabelSVC
 from manyclass.prediction.sparse_coefficients import SparseCoefficients
 from manyclass.utils.scikit_learn import without_passthrough
-from manyclass.utils.types import Array, DType
+from manyclass.utils.types import Array, DType, Settings
 
 if TYPE_CHECKING:
     from onnx import ModelProto
@@ -82,12 +91,6 @@ REFUSED: tuple[Refusal, ...] = (
     ),
     (
         TfidfTransformer,
-        "sublinear_tf",
-        lambda step, _: bool(step.sublinear_tf),
-        "skl2onnx takes other logarithms; train with sublinear_tf=False",
-    ),
-    (
-        TfidfTransformer,
         "smooth_idf",
         lambda step, _: bool(np.isinf(getattr(step, "idf_", 0.0)).any()),
         "a column without entries has an infinite weight, and skl2onnx gives NaN; train with "
@@ -114,13 +117,16 @@ def register() -> None:
             _convert,
             options=OPTIONS,
         )
+    register_tfidf()
 
 
 def to_onnx(model: ClassifierMixin | Pipeline, dtype: DTypeLike = np.float32) -> ModelProto:
     """Convert a fitted model, or a pipeline that ends with one, to ONNX.
 
-    What ``skl2onnx.to_onnx`` does with an input ``X`` of shape (n, n_features) and without maps.
-    Call that for other inputs (such as text) and options.
+    What ``skl2onnx.to_onnx`` does with an input ``X`` of shape (n, n_features) and without maps. A
+    pipeline that begins with a vectorizer has an input ``text`` of strings of shape (n, 1); with a
+    ColumnTransformer of vectorizers, an input for each column, of its name. Call
+    ``skl2onnx.to_onnx`` for other inputs and options.
 
     Parameters
     ----------
@@ -170,24 +176,39 @@ def to_onnx(model: ClassifierMixin | Pipeline, dtype: DTypeLike = np.float32) ->
     if isinstance(model, Pipeline):
         model = without_passthrough(model)
         _check_steps(model, double=kind is data_types.DoubleTensorType)
+        model = with_split_terms(model)
     check_is_fitted(model)
-    width = getattr(model, "n_features_in_", None)
-    if width is None:
-        raise ValueError(
-            f"{type(model.steps[0][1]).__name__} takes no table of numbers; call skl2onnx.to_onnx "
-            "with the input's type (initial_types)"
-        )
-    options = {id(last): {"zipmap": False}}
+    inputs, options = _inputs(model, kind)
+    options[id(last)] = {"zipmap": False}
     try:
         proto: ModelProto = skl2onnx.to_onnx(
             model,
-            initial_types=[("X", kind([None, width]))],
+            initial_types=inputs,
             final_types=[("label", None), (_name_of_numbers(last), None)],
             options=options,
         )
     except RuntimeError as error:  # what skl2onnx does not know: NotImplementedError and others
         raise ValueError(f"skl2onnx cannot convert the pipeline: {one_line(error)}") from error
     return proto
+
+
+def _inputs(
+    model: ClassifierMixin | Pipeline, kind: type[data_types.TensorType]
+) -> tuple[list[tuple[str, data_types.TensorType]], dict[int, Settings]]:
+    """Return the inputs of the graph, and the options for what reads them."""
+    vectorizers = vectorizers_of(model) if isinstance(model, Pipeline) else None
+    if vectorizers is not None:
+        check_vectorizers(vectorizers)
+        if kind is data_types.DoubleTensorType:
+            raise ValueError("words are counted in float32 in ONNX; use float32")
+        return text_inputs(vectorizers)
+    width = getattr(model, "n_features_in_", None)
+    if width is None:
+        raise ValueError(
+            f"{type(model.steps[0][1]).__name__} takes no table of numbers; call skl2onnx.to_onnx "
+            "with the input's type (initial_types)"
+        )
+    return [("X", kind([None, width]))], {}
 
 
 def _name_of_numbers(model: ClassifierMixin | Pipeline) -> str:
@@ -307,26 +328,8 @@ def _add_sets(graph: _Graph, operator: Operator, scores: str, thresholds: Array)
     graph.node("Identity", [scores], shown)
 
 
-class _Graph:
-    """Adds nodes and constants to the graph that skl2onnx builds."""
-
-    def __init__(self, scope: Scope, container: ModelComponentContainer) -> None:
-        self._scope, self._container = scope, container
-
-    def node(
-        self, kind: str, inputs: list[str], output: str | None = None, **attributes: int
-    ) -> str:
-        """Add a node of one output, and return the output's name."""
-        name = output or self._scope.get_unique_variable_name(kind.lower())
-        operator = self._scope.get_unique_operator_name(kind)
-        self._container.add_node(kind, inputs, name, name=operator, **attributes)
-        return name
-
-    def constant(self, what: str, values: Array) -> str:
-        """Add numbers, and return their name."""
-        name: str = self._scope.get_unique_variable_name(what)
-        self._container.add_initializer(name, None, None, numpy_helper.from_array(values))
-        return name
+class _Graph(Graph):
+    """A graph with the classes of a model."""
 
     def labels(self, classes: Array) -> str:
         """Add classes, and return their name."""

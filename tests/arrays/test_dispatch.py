@@ -16,10 +16,13 @@ import sys
 import numpy as np
 import sklearn
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import MinMaxScaler
 from sklearn.utils.estimator_checks import check_array_api_input
 
 from manyclass import (
     MulticlassSVC, MulticlassSVCCV, MultilabelSVC, MultinomialLogisticRegression,
+    StochasticClassifier, predict_top_k,
 )
 from manyclass.arrays import namespace
 
@@ -90,6 +93,8 @@ with sklearn.config_context(array_api_dispatch=True):
     several = MultilabelSVC(tol=0.1).fit(there, xp.asarray(np.eye(3, dtype=int)[y]))
     assert isinstance(several.predict(there), kind)
     assert isinstance(several.decision_function(there), kind)
+    line = make_pipeline(MinMaxScaler(), StochasticClassifier()).fit(there, xp.asarray(y))
+    assert isinstance(predict_top_k(line, there, 2), kind)
     calm = MultinomialLogisticRegression().fit(there, xp.asarray(y))
     assert isinstance(calm.predict(there, reject=0.5), kind)
     assert isinstance(calm.predict(there, costs=1 - np.eye(3)), kind)

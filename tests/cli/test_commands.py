@@ -288,10 +288,11 @@ def test_every_command_has_an_example_that_its_parser_takes():
     parser = build_parser()
     commands = next(a for a in parser._actions if isinstance(a, argparse._SubParsersAction)).choices
     assert set(EXAMPLES) == set(commands)
-    for name, example in EXAMPLES.items():
-        args = parser.parse_args(example.split()[1:])
-        assert args.command == name
-        assert example in commands[name].format_help()
+    for name, examples in EXAMPLES.items():
+        for example in examples.splitlines():
+            args = parser.parse_args(example.split()[1:])
+            assert args.command == name
+            assert example in commands[name].format_help()
 
 
 def test_help_of_train_begins_with_what_is_trained():

@@ -64,9 +64,8 @@ def test_dense_rows_that_do_not_fit(run, files, monkeypatch):
 @pytest.mark.parametrize("command", ["predict iris text out", "evaluate iris text"])
 def test_a_pipeline_of_text_takes_no_rows_of_numbers(run, files, command):
     assert run.fails(*command.split()) == (
-        "text: is a pipeline that takes text, by its TfidfVectorizer; to use it here, put that "
-        "into make_column_transformer((TfidfVectorizer(), 'text')), which takes a column of a "
-        "table, or predict in Python, with load_model"
+        "text: is a pipeline that takes text, by its TfidfVectorizer; give a table (CSV, Parquet, "
+        "Arrow), and name the column that has the text by --text"
     )
     assert "out" not in names(files)
 
@@ -177,6 +176,7 @@ def test_export(run, files):
     assert (labels == load_model("dense").predict(X)).mean() > 0.98  # but for float32's rounding
     message = run.fails("export", "dense", "out", "--format", "liblinear")
     assert message.startswith("dense: is a pipeline, and a LIBLINEAR model is a classifier alone;")
-    message = run.fails("export", "text", "out", "--format", "onnx")
-    assert message.startswith("text: TfidfVectorizer takes no table of numbers; call skl2onnx")
+    run.works("export", "text", "texts", "--format", "onnx")
+    message = run.fails("export", "text", "out", "--format", "onnx", "--dtype", "float64")
+    assert message == "text: words are counted in float32 in ONNX; use --dtype float32"
     assert "out" not in names(files)

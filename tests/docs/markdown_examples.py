@@ -25,6 +25,10 @@ SAME, ABOUT = (
 MOST = 76  # characters in a line of code
 MARK = re.compile(r"<!-- (not run|needs|engine): (.+) -->\s*\Z")
 ROWS = [f"{1 + i % 3} {1 + i % 3}:1 {4 + i % 5}:0.{1 + i % 7}" for i in range(60)]
+SAID = ["my card was charged twice", "where is my parcel", "the screen is broken"]
+TICKETS = "message,team\n" + "".join(
+    f"{SAID[i % 3]},{('billing', 'delivery', 'repair')[i % 3]}\n" for i in range(60)
+)
 # The names of data files on the pages.
 DATA_FILES = ("DATA", "train.txt", "test.txt", "news20.scale.bz2", "news20.t.scale.bz2")
 
@@ -34,6 +38,8 @@ def make_files(folder):
     text = "\n".join(ROWS).encode() + b"\n"
     for name in DATA_FILES:
         (folder / name).write_bytes(bz2.compress(text) if name.endswith(".bz2") else text)
+    for name in ("tickets.csv", "new_tickets.csv"):
+        (folder / name).write_text(TICKETS)
 
 
 @dataclass(frozen=True)

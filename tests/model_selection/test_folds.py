@@ -6,7 +6,9 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 from sklearn.metrics import log_loss
-from sklearn.model_selection import KFold
+from sklearn.model_selection import GridSearchCV, KFold
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 
 from manyclass import (
     MulticlassSVC,
@@ -15,6 +17,7 @@ from manyclass import (
     MultinomialLogisticRegression,
     MultinomialLogisticRegressionCV,
 )
+from manyclass.model_selection.cv_fit import fit_with_maker
 from manyclass.model_selection.folds import TrainingRows, fit
 from manyclass.problem.formulations import FORMULATIONS
 from tests.helpers.cases import each
@@ -172,3 +175,24 @@ def test_one_class_is_an_error(Cs):
     search = MulticlassSVCCV(Cs=Cs, C_range=(0.1, 1.0), cv=KFold(2))
     with pytest.raises(ValueError, match=r"at least two classes .* there is one class, 'a'"):
         search.fit(X, np.full(60, "a"))
+
+
+@each("Cs", [[0.01, 1.0], "path"])
+def test_features_that_a_fold_makes_by_its_training_rows(Cs):
+    """Columns scaled by the training rows of each fold, as in a search over a pipeline."""
+    shifted, labels, seen = X * [1, 10, 100, 1000] + 5, np.arange(60) % 3, []
+
+    def maker(rows):
+        seen.append(len(rows))
+        return StandardScaler().fit(shifted[rows]).transform(shifted)
+
+    model = MulticlassSVCCV(Cs=Cs, C_range=(0.1, 1.0), cv=KFold(3), tol=1e-6, random_state=0)
+    fit_with_maker(model, StandardScaler().fit_transform(shifted), labels, maker)
+    assert seen == [40, 40, 40]  # once for each fold
+    line = make_pipeline(StandardScaler(), MulticlassSVC(tol=1e-6, random_state=0))
+    grid = {"multiclasssvc__C": model.Cs_ if Cs == "path" else Cs}
+    theirs = GridSearchCV(line, grid, cv=KFold(3)).fit(shifted, labels).cv_results_
+    found = [model.cv_results_[f"split{i}_test_score"] for i in range(3)]
+    expected = [theirs[f"split{i}_test_score"] for i in range(3)]
+    np.testing.assert_allclose(found, expected, atol=0.06 if Cs == "path" else 1e-9)
+    assert model.n_features_in_ == 4

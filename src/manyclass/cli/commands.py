@@ -56,9 +56,10 @@ DATA are rows that training has not seen. One number, the temperature by which s
 is chosen for the least log loss; predictions stay as they are. predict --probabilities and report
 then have probabilities.
 """
-# One for each command, which its help shows.
+# Of each command, which its help shows.
 EXAMPLES = {
-    "train": "manyclass train -C 1 --formulation ww --label topic train.csv topics.model",
+    "train": "manyclass train -C 1 --formulation ww train.svm topics.model\n"
+    "manyclass train --text message --label topic train.csv topics.model",
     "cv": "manyclass cv --formulation logistic --folds 10 --jobs -1 train.svm",
     "predict": "manyclass predict test.svm topics.model labels.txt",
     "evaluate": "manyclass evaluate test.svm topics.model",
@@ -70,6 +71,7 @@ EXAMPLES = {
     "convert": "manyclass convert train.svm.bz2 train.rows",
     "demo": "manyclass demo",
 }
+NEXT = "\n"  # example
 # Modules loaded before a command begins, while Ctrl-C waits.
 NEEDS = (
     "manyclass.persistence.model_file",
@@ -178,7 +180,8 @@ def build_parser() -> CommandParser:
     parser = CommandParser(
         prog="manyclass",
         description="Train linear classifiers for many classes to a proven distance from their "
-        "optimum. Data files are in svmlight / LIBSVM format: LABEL INDEX:VALUE ...",
+        "optimum. Data files are tables (CSV, Parquet, Arrow) of numbers or text, or in svmlight / "
+        "LIBSVM format: LABEL INDEX:VALUE ...",
         allow_abbrev=False,
     )
     parser.add_argument("--version", action="version", version=f"manyclass {__version__}")
@@ -197,7 +200,7 @@ def build_parser() -> CommandParser:
             name,
             help=text,
             description=f"{text[0].upper()}{text[1:]}.",
-            epilog=f"example: {EXAMPLES[name]}\n\n{epilog}",
+            epilog=f"example: {EXAMPLES[name].replace(NEXT, NEXT + ' ' * 9)}\n\n{epilog}",
             formatter_class=argparse.RawDescriptionHelpFormatter,
             allow_abbrev=False,
         )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
@@ -17,6 +18,7 @@ from manyclass.cli.input.costs import (
     taxonomy_option,
 )
 from manyclass.cli.input.data import Say, check_labels, read, timed, weigh_classes
+from manyclass.cli.input.text import check_text, maker_of, text_options
 from manyclass.cli.multilabel import check_multilabel_search, choose_multilabel
 from manyclass.cli.options import (
     LOGISTIC,
@@ -114,6 +116,7 @@ def cv_options(parser: CommandParser) -> None:
     data = parser.add_argument_group("data")
     reader_options(data)
     shape_options(data)
+    text_options(parser.add_argument_group("text in a table"))
     output = parser.add_argument_group("output")
     output.add_argument("--json", action="store_true", help="print JSON")
     output.add_argument("--plot", metavar="FILE", help="draw scores against C: .png, .svg or .pdf")
@@ -203,7 +206,8 @@ def _choose(args: argparse.Namespace, log: Say, search: Settings) -> tuple[Choic
     on_column = _Table(args.scoring, args.tol) if shows else _print_nothing
     found: list[SearchResult] = []
     random = check_random_state(args.seed)
-    seconds = timed(args, lambda: found.append(choose(model, X, y, random, on_column)))
+    search_of = partial(choose, model, X, y, random, on_column, maker_of(args))
+    seconds = timed(args, lambda: found.append(search_of()))
     return found[0], seconds
 
 
@@ -266,6 +270,7 @@ def _check(args: argparse.Namespace) -> None:
     """Refuse incompatible options, before the data are read."""
     from manyclass.cli.console import check_target
 
+    check_text(args)
     check_estimator_options(args)
     if args.folds < 2:
         raise UsageError("argument --folds: must be at least 2")

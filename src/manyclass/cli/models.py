@@ -18,6 +18,7 @@ from manyclass.cli.console import (
     silent,
 )
 from manyclass.cli.input.data import Say, is_multilabel, load_for, read_for
+from manyclass.cli.input.text import text_option
 from manyclass.cli.multilabel import read_known
 from manyclass.cli.options import file_or_stdin, force_option, reader_options, swap_data_and_model
 from manyclass.cli.parameter_options import add_parameter
@@ -99,7 +100,9 @@ def _shown(step: Settings) -> str:
     from manyclass.io.tensors import one_line
 
     params = ", ".join(f"{name}={value!r}" for name, value in step["params"].items())
-    return one_line(f"{step['kind']}({params})")
+    columns = step.get("columns", ())
+    taken = ", ".join(map(str, columns if isinstance(columns, list) else [columns]))
+    return one_line(f"{step['kind']}({params})" + (f" of {taken}" if "columns" in step else ""))
 
 
 def export_options(parser: CommandParser) -> None:
@@ -230,6 +233,7 @@ def report_options(parser: CommandParser) -> None:
     )
     add_parameter(parser, "n_jobs", type=jobs, default=1)
     reader_options(parser)
+    text_option(parser)
     force_option(parser)
 
 

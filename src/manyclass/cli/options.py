@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from manyclass.cli.console import CommandParser, UsageError, finite, jobs, positive_int
 from manyclass.cli.input.data import BALANCED
 from manyclass.cli.input.tables import table_options
+from manyclass.cli.input.text import text_option
 from manyclass.cli.parameter_options import (
     add_parameter,
     add_parameters,
@@ -62,6 +63,7 @@ def data_options(parser: CommandParser) -> None:
     data_and_model(parser)
     add_parameter(parser, "n_jobs", type=jobs, default=1)
     reader_options(parser)
+    text_option(parser)
 
 
 def data_and_model(parser: CommandParser) -> None:

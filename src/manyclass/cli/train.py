@@ -21,6 +21,7 @@ from manyclass.cli.input.data import (
     weigh_classes,
 )
 from manyclass.cli.input.tables import name_features
+from manyclass.cli.input.text import maker_of, with_words
 from manyclass.cli.multilabel import train_multilabel
 from manyclass.cli.options import LOGISTIC, begin, parameters, write_state
 from manyclass.cli.train_options import AUTO, check_options
@@ -124,7 +125,7 @@ def _train_dual(args: argparse.Namespace, log: Say) -> None:
     take_offsets(model, args, y)
     seconds = timed(args, lambda: model.fit(X, y))
     name_features(args, model)
-    save_model(args.model, model)
+    save_model(args.model, with_words(args, model))
     write_state(model, args, log)
     log_proof(model, seconds, log)
 
@@ -155,7 +156,7 @@ def _train_logistic(args: argparse.Namespace, log: Say) -> None:
     take_offsets(model, args, y)
     seconds = timed(args, lambda: model.fit(X, y))
     name_features(args, model)
-    save_model(args.model, model)
+    save_model(args.model, with_words(args, model))
     write_state(model, args, log)
     log_proof(model, seconds, log)
 
@@ -165,6 +166,7 @@ def _train_chosen(args: argparse.Namespace, log: Say) -> None:
     import numpy as np
 
     from manyclass.cli.cross_validation import estimator, log_choice
+    from manyclass.model_selection.cv_fit import fit_with_maker
     from manyclass.persistence.model_file import save_model
 
     model = estimator(args, {})
@@ -173,9 +175,9 @@ def _train_chosen(args: argparse.Namespace, log: Say) -> None:
     weigh_classes(model, args, y)
     take_costs(model, args, y)
     take_offsets(model, args, y)
-    seconds = timed(args, lambda: model.fit(X, y))
+    seconds = timed(args, lambda: fit_with_maker(model, X, y, maker_of(args)))
     name_features(args, model, model.best_estimator_)
-    save_model(args.model, model)
+    save_model(args.model, with_words(args, model))
     log_choice(model.C_, model.best_score_, seconds, log)
     log_proof(model.best_estimator_, model.refit_time_, log)
 
@@ -187,7 +189,7 @@ def _train_stochastic(args: argparse.Namespace, log: Say) -> None:
     from manyclass.persistence.model_file import save_model
 
     model = StochasticClassifier(**parameters(args, StochasticClassifier))
-    if args.out_of_core or may_not_fit(args.data):
+    if args.out_of_core or (args.text is None and may_not_fit(args.data)):
         seconds = _train_in_blocks(args, model, log)
     else:
         X, y = read(args, np.dtype(args.dtype), log, args.n_features)
@@ -196,7 +198,7 @@ def _train_stochastic(args: argparse.Namespace, log: Say) -> None:
         take_offsets(model, args, y)
         seconds = timed(args, lambda: model.fit(X, y))
         name_features(args, model)
-    save_model(args.model, model)
+    save_model(args.model, with_words(args, model))
     log(
         f"trained {count(model.n_iter_, 'epoch')}, {count(model.n_steps_, 'step')} in "
         f"{seconds:.2f} s: mean loss {model.history_[-1].loss:.6g} in the last"

@@ -16,6 +16,7 @@ from manyclass.cli.input.costs import (
     offset_option,
     taxonomy_option,
 )
+from manyclass.cli.input.text import check_text, text_options
 from manyclass.cli.options import (
     LOGISTIC,
     check_estimator_options,
@@ -52,6 +53,7 @@ def train_options(parser: CommandParser) -> None:
     data = parser.add_argument_group("data")
     reader_options(data)
     shape_options(data)
+    text_options(parser.add_argument_group("text in a table"))
     output = parser.add_argument_group("output")
     quiet_option(output)
     force_option(output)
@@ -230,6 +232,7 @@ def _check_state(args: argparse.Namespace) -> None:
 
 def check_options(args: argparse.Namespace) -> None:
     """Set defaults and refuse incompatible options, before the data are read."""
+    check_text(args)
     _check_state(args)
     _check_multilabel(args)
     _refuse_other_solver(args)

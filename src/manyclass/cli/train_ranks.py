@@ -115,7 +115,7 @@ def _check(args: argparse.Namespace, ranks: Communicator) -> None:
             f"argument --formulation: logistic {started}; with --split rows each reads and trains "
             "on a share of the rows; or leave out mpiexec"
         )
-    for flag in ("start", "state"):
+    for flag in ("start", "state", "text"):
         if getattr(args, flag):
             raise UsageError(f"argument --{flag}: {started}; leave out mpiexec")
     if args.multilabel:

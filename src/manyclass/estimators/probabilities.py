@@ -19,13 +19,13 @@ import scipy.special
 from numpy.typing import ArrayLike, NDArray
 from scipy.optimize import brentq
 from sklearn.utils import _safe_indexing
-from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import _check_sample_weight, check_consistent_length, column_or_1d
 
 from manyclass.arrays.input_arrays import on_host
 from manyclass.arrays.prediction import like
 from manyclass.estimators.linear import LinearClassifier
 from manyclass.utils.machine import weighted_sum
+from manyclass.utils.scikit_learn import available_if
 from manyclass.utils.types import Array, RowsLike
 from manyclass.utils.user_warning import warn_user
 
@@ -42,8 +42,9 @@ SCORES_AT_A_TIME = 1 << 22
 def _gives_probabilities(estimator: ProbabilitiesMixin) -> bool:
     if hasattr(estimator, "temperature_") or estimator.loss == "log_loss":
         return True
-    advice = "loss='log_loss'" if not hasattr(estimator, "calibrate") else "calibrate(X, y) first"
-    raise AttributeError(f"probabilities need {advice}; loss is {estimator.loss!r}")
+    can = hasattr(estimator, "calibrate")
+    advice = "call calibrate(X, y) first" if can else "train with loss='log_loss'"
+    raise AttributeError(f"loss={estimator.loss!r} has no probabilities; {advice}")
 
 
 class ProbabilitiesMixin(LinearClassifier):

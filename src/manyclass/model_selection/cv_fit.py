@@ -28,6 +28,7 @@ from manyclass.model_selection.base import CrossValidatedC, SearchResult, shared
 from manyclass.model_selection.folds import (
     Column,
     Folds,
+    RowMaker,
     checked_splits,
     scores_of,
 )
@@ -153,9 +154,10 @@ class CrossValidationMixin(CrossValidatedC, LinearClassifier, BaseEstimator):
         y: ArrayLike,
         sample_weight: ArrayLike | None,
         params: Settings,
+        maker: RowMaker | None = None,
     ) -> None:
         random = check_random_state(self.random_state)
-        folds, choice = self._choose(X, y, sample_weight, params, random, self._print)
+        folds, choice = self._choose(X, y, sample_weight, params, random, self._print, maker)
         began = time.perf_counter()
         if self.refit:
             model = self._refitted(folds, choice.C, random)
@@ -172,6 +174,7 @@ class CrossValidationMixin(CrossValidatedC, LinearClassifier, BaseEstimator):
         params: Settings,
         random: np.random.RandomState,
         on_column: OnColumn,
+        maker: RowMaker | None,
     ) -> tuple[Folds, SearchResult]:
         """Choose C; sets only the attributes of the input validation."""
         Cs = self._grid()
@@ -186,7 +189,7 @@ class CrossValidationMixin(CrossValidatedC, LinearClassifier, BaseEstimator):
         scorer = self._scorer()
         check_top_k(scorer, len(np.unique(targets)))
         classes = self._classes_of(targets, weights)
-        folds = Folds(rows, targets, weights, splits, scorer, routed.scorer.score, classes)
+        folds = Folds(rows, targets, weights, splits, scorer, routed.scorer.score, classes, maker)
         self._warn_of_missing(folds)
         Cs, table, among = self._searched(folds, Cs, random, on_column)
         scores = scores_of(table)[:, among]
@@ -319,6 +322,7 @@ def choose(
     y: ArrayLike,
     random: np.random.RandomState,
     on_column: OnColumn,
+    maker: RowMaker | None = None,
 ) -> SearchResult:
     """Choose C as ``fit`` does, and train no final model.
 
@@ -331,5 +335,24 @@ def choose(
         Orders the visits.
     on_column : callable
         Called with each C and its fits.
+    maker : callable, default=None
+        As of ``Folds``.
     """
-    return model._choose(X, y, None, {}, random, on_column)[1]
+    return model._choose(X, y, None, {}, random, on_column, maker)[1]
+
+
+def fit_with_maker(
+    model: CrossValidationMixin, X: RowsLike, y: ArrayLike, maker: RowMaker | None
+) -> None:
+    """Fit a model as ``fit`` does, with features that each fold makes by its training rows.
+
+    Parameters
+    ----------
+    model : MulticlassSVCCV or MultinomialLogisticRegressionCV
+    X, y : array-like
+        As for ``fit``; the features that all rows make, which the final model is trained on.
+    maker : callable, or None
+        As of ``Folds``.
+    """
+    with input_restored(model):
+        model._fit(X, y, None, {}, maker)

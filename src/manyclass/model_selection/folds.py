@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from copy import copy
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from threading import Event
 from typing import Literal, NamedTuple, TypeAlias, TypeVar
 
@@ -34,6 +34,7 @@ Split = tuple[Indices, Indices]  # rows to train and to test on
 LOGISTIC: Literal["logistic"] = "logistic"
 ROUNDING_OF_BOUNDS = 1e-11  # as a share of them
 T = TypeVar("T")
+RowMaker = Callable[[Indices], Rows]
 CV: TypeAlias = int | BaseCrossValidator | Iterable[Split] | None
 
 
@@ -103,6 +104,10 @@ class Folds:
         Of the scorer: arrays with an entry for each row are sliced.
     classes : ndarray of shape (k,)
         Of all rows with a positive weight, ascending: every fold trains with all of them.
+    maker : callable, default=None
+        Of the training rows of a fold: returns X with the features that these rows say how to make.
+    made : dict
+        What it returned, by the numbers of the folds.
     """
 
     X: Rows
@@ -112,6 +117,8 @@ class Folds:
     scorer: Scorer
     metadata: Settings
     classes: Array
+    maker: RowMaker | None = None
+    made: dict[int, Rows] = field(default_factory=dict)
 
     @property
     def test_share(self) -> float:
@@ -140,7 +147,16 @@ class Folds:
         """Return the training rows of a fold."""
         rows = self.splits[number][0]
         weights = None if self.sample_weight is None else self.sample_weight[rows]
-        return TrainingRows(rows_of(self.X, rows), self.y[rows], weights, self.classes)
+        X = rows_of(self._made(number), rows)
+        return TrainingRows(X, self.y[rows], weights, self.classes)
+
+    def _made(self, number: int) -> Rows:
+        """Return X with the features of a fold."""
+        if self.maker is None:
+            return self.X
+        if number not in self.made:
+            self.made[number] = self.maker(self.splits[number][0])
+        return self.made[number]
 
     def missing(self) -> dict[int, Array]:
         """Return the classes that training rows of folds lack, by the numbers of these folds."""
@@ -177,10 +193,10 @@ class Folds:
         metadata = {
             name: _sliced(value, rows, len(self.y)) for name, value in self.metadata.items()
         }
-        scorer = with_labels(self.scorer, self.classes)
+        scorer, X = with_labels(self.scorer, self.classes), rows_of(self._made(number), rows)
         try:
             with config_context(array_api_dispatch=False):  # y is an ndarray
-                score = float(scorer(model, rows_of(self.X, rows), self.y[rows], **metadata))
+                score = float(scorer(model, X, self.y[rows], **metadata))
         except (ValueError, AttributeError, TypeError) as error:
             raise ValueError(f"fold {number + 1}: scoring failed: {error}") from error
         if not np.isfinite(score):

@@ -111,6 +111,20 @@ def columns_taken(steps: Pipeline) -> list[str] | None:
     return [name for name in names.tolist() if name in taken]
 
 
+def text_columns(steps: Pipeline) -> list[str]:
+    """Return the columns whose text a ColumnTransformer at the beginning gives to a vectorizer."""
+    first, found = steps[0], []
+    if not isinstance(first, ColumnTransformer) or not hasattr(first, "transformers_"):
+        return []
+    for _, transformer, column in first.transformers_:
+        while isinstance(transformer, Pipeline) and transformer.steps:
+            transformer = transformer.steps[0][1]
+        if isinstance(transformer, OF_TEXT) and not isinstance(column, slice):
+            is_name = isinstance(column, str)
+            found.append(column if is_name else str(first.feature_names_in_[column]))
+    return found
+
+
 def check_composite(model: BaseEstimator) -> None:
     """Refuse a model that a model file cannot hold.
 
@@ -248,6 +262,13 @@ def _check_stored(content: bytes) -> None:
 
 
 def _skops() -> ModuleType:
+    """Return ``skops.io``.
+
+    Raises
+    ------
+    ImportError
+        If skops is missing.
+    """
     try:
         import skops.io
     except ImportError as missing:
@@ -308,13 +329,25 @@ def _fitted_within(model: object) -> list[Classifier]:
 
 
 def describe_steps(model: Model) -> list[Settings]:
-    """Return name, kind and non-default parameters of the steps before the classifier."""
+    """Return name, kind and non-default parameters of the steps before the classifier.
+
+    Those within a ColumnTransformer follow it, with their ``columns``.
+    """
     model = unwrapped(model)
     steps = model.steps[:-1] if isinstance(model, Pipeline) else []
-    return [
-        {"name": name, "kind": type(step).__name__, "params": _differing_params(step)}
-        for name, step in steps
-    ]
+    return [about for name, step in steps for about in _described(name, step)]
+
+
+def _described(name: str, step: BaseEstimator) -> Iterator[Settings]:
+    """Yield the description of a step, and those of the transformers of columns."""
+    params, is_split = _differing_params(step), isinstance(step, ColumnTransformer)
+    if is_split:
+        params.pop("transformers")
+    yield {"name": name, "kind": type(step).__name__, "params": params}
+    for part, transformer, columns in getattr(step, "transformers_", ()) if is_split else ():
+        if isinstance(transformer, BaseEstimator):
+            for inner in _described(f"{name}__{part}", transformer):
+                yield {"columns": _plain(columns), **inner}
 
 
 def describe_composite(model: Model) -> str | None:

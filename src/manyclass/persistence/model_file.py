@@ -241,9 +241,10 @@ def describe_model(path: Source) -> Settings:
         formulation, C, certificate (None for weights that were left out after training),
         temperature (of a calibrated SVM), all None for a StochasticClassifier, which has alpha,
         n_steps, weight_seen and objective (None if it was not computed) in their place; steps,
-        those of a pipeline before the classifier that all else is about: name, kind, and params
-        that are no defaults; composite, such as "VotingClassifier of 5 classifiers" where
-        another estimator predicts by them, of which all else is about the first (else None).
+        those of a pipeline before the classifier that all else is about: name, kind, params that
+        are no defaults, and columns of what is in a ColumnTransformer; composite, such as
+        "VotingClassifier of 5 classifiers" where another estimator predicts by them, of which all
+        else is about the first (else None).
 
     Raises
     ------

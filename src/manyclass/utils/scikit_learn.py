@@ -8,6 +8,7 @@ from typing import Concatenate, ParamSpec, TypeVar
 
 from sklearn.base import BaseEstimator, _fit_context
 from sklearn.pipeline import Pipeline
+from sklearn.utils._available_if import _AvailableIfDescriptor
 from sklearn.utils.validation import check_array, check_X_y, validate_data
 
 from manyclass.utils.input_rows import frame_of_vectors
@@ -24,6 +25,32 @@ def fit_context(method: F) -> F:
     """Check the parameters of an estimator before a fit, as scikit-learn does; the type stays."""
     checked: F = _fit_context(prefer_skip_nested_validation=True)(method)
     return checked
+
+
+class _Reasoned(_AvailableIfDescriptor):  # type: ignore[misc]
+    """A method that is there on a condition, whose error says why it is not."""
+
+    def _check(self, obj: object, owner: type) -> None:
+        try:
+            super()._check(obj, owner)
+        except AttributeError as error:
+            raise AttributeError(f"{error}: {error.__cause__}") from None
+
+
+def available_if(check: Callable[[S], bool]) -> Callable[[F], F]:
+    """Hide a method where a check fails, as scikit-learn's ``available_if`` does.
+
+    Parameters
+    ----------
+    check : callable
+        Of the estimator; raises an AttributeError, whose message the error of the method has, too.
+    """
+
+    def wrap(method: F) -> F:
+        hidden: F = _Reasoned(method, check, attribute_name=method.__name__)
+        return hidden
+
+    return wrap
 
 
 def suggests_parameters(

@@ -120,7 +120,7 @@ def test_report(run, files):
         ("train iris.csv out --label kind", "iris.csv: has no column 'kind'; there are"),
         (
             "train iris.csv out --label petal_width",
-            "iris.csv: the column 'species' holds text.*; choose the columns with --features$",
+            "iris.csv: the column 'species' holds text.*--text species\\), or choose.*--features$",
         ),
         ("train iris.csv out --label species --features x", "iris.csv: has no column 'x'"),
         (

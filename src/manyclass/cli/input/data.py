@@ -17,6 +17,7 @@ from manyclass.cli.input.tables import (
     read_columns,
     read_table,
 )
+from manyclass.cli.input.text import check_columns, read_text, read_texts
 from manyclass.io import atomic
 
 if TYPE_CHECKING:
@@ -76,6 +77,8 @@ def _loaded(
     from manyclass.io.svmlight import load_svmlight
 
     with atomic.naming(args.data):
+        if getattr(args, "text", None) is not None:
+            return read_text(args, dtype, log)
         if is_table(args):
             return read_table(args, dtype, log)
         if looks_like_data(args.data):
@@ -161,13 +164,20 @@ def read_for(
     reader: Callable[[argparse.Namespace, DType, Say], tuple[Rows, object]] | None = None,
 ) -> tuple[Rows, object]:
     """Read data for a model, by ``read`` or another reader; unknown columns are left out."""
-    if args.steps is not None:
-        _check_steps(args)
+    takes = _takes(args)
+    if reader is not None and takes != "numbers" and args.command != "predict":
+        raise UsageError(
+            f"{args.model}: has sets of labels, and the rows of a table have one class each; "
+            f"{args.command} in Python, with load_model"
+        )
+    if takes == "texts":
+        return read_texts(args, log)
+    check_columns(args)
     if args.names is not None and args.features is None and is_table(args):
         args.features = _columns_taken(args) or columns_of(args.names.tolist())
         args.drop = None
         warnings.filterwarnings("ignore", "X does not have valid feature names", UserWarning)
-    if args.steps is not None and _is_of_columns(args):
+    if takes == "columns":
         return read_columns(args, log)
     X, y = (reader or read)(args, model.intercept_.dtype, log)
     width = getattr(args.steps, "n_features_in_", model.n_features_in_)  # before the steps
@@ -182,11 +192,15 @@ def _columns_taken(args: argparse.Namespace) -> list[str] | None:
     return None if args.steps is None else columns_taken(args.steps)
 
 
-def _is_of_columns(args: argparse.Namespace) -> bool:
-    """Whether the steps take columns by their names."""
-    from manyclass.persistence.composites import chooses_by_name
+def _takes(args: argparse.Namespace) -> str:
+    """Return whether the steps take "texts", "columns" by their names, or "numbers"."""
+    from manyclass.persistence.composites import chooses_by_name, takes_text
 
-    return chooses_by_name(args.steps)
+    if args.steps is None:
+        return "numbers"
+    if takes_text(args.steps):
+        return "texts"
+    return "columns" if chooses_by_name(args.steps) else "numbers"
 
 
 def _with_columns(args: argparse.Namespace, X: Rows, n_features: int) -> Rows:
@@ -201,17 +215,6 @@ def _with_columns(args: argparse.Namespace, X: Rows, n_features: int) -> Rows:
             f"on {n_features}; give the columns of training"
         )
     return X
-
-
-def _check_steps(args: argparse.Namespace) -> None:
-    from manyclass.persistence.composites import takes_text
-
-    if takes_text(args.steps):
-        raise UsageError(
-            f"{args.model}: is a pipeline that takes text, by its {type(args.steps[0]).__name__}; "
-            "to use it here, put that into make_column_transformer((TfidfVectorizer(), 'text')), "
-            "which takes a column of a table, or predict in Python, with load_model"
-        )
 
 
 def _transformed(args: argparse.Namespace, X: Rows) -> Rows:

@@ -10,11 +10,13 @@ from typing import TYPE_CHECKING
 
 from manyclass.cli.console import CommandParser, UsageError, count, shows_progress
 from manyclass.io import atomic
+from manyclass.utils.suggestions import first_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from manyclass.estimators.linear import LinearClassifier
+    from manyclass.io.tables.base import Table
     from manyclass.utils.types import Array, DType, Rows
 
 NO_LABEL = "{}: is a table, and one of its columns holds the labels; name it by --label"
@@ -73,6 +75,7 @@ def is_table(args: argparse.Namespace) -> bool:
     if args.drop is not None and args.features is not None:
         raise UsageError("argument --drop: --features names all columns that are features")
     chosen = {"--label": args.label, "--features": args.features, "--drop": args.drop}
+    chosen = {"--text": getattr(args, "text", None), **chosen}
     flags = [flag for flag, given in chosen.items() if given is not None]
     named = bool(flags)
     if not named and table_kind(args.data) is None:
@@ -103,12 +106,11 @@ def read_table(
     """
     import numpy as np
 
-    from manyclass.io.tables.open_table import open_table
     from manyclass.utils.progress import counted, reading
 
     if args.label is None and args.command != "predict":
         raise UsageError(NO_LABEL.format(args.data))
-    table = open_table(args.data, args.label, args.features, dtype, args.drop or ())
+    table = _opened(args, dtype)
     log(f"{args.data}: {table.taken}")
     parts, labels = [], table.coded_labels()
     with reading(shows_progress(args), args.data, "rows") as see:
@@ -129,6 +131,22 @@ def read_table(
     return rows, np.zeros(len(rows), np.int64) if args.label is None else labels.vector()
 
 
+def _opened(args: argparse.Namespace, dtype: DType) -> Table:
+    """Open a table of numbers; where a column is text, say how commands that train take it."""
+    from manyclass.io.tables.arrow_table import TextColumnError
+    from manyclass.io.tables.open_table import open_table
+
+    try:
+        return open_table(args.data, args.label, args.features, dtype, args.drop or ())
+    except TextColumnError as error:
+        if args.command not in ("train", "cv"):
+            raise
+        found, _, advice = str(error).rpartition("; ")
+        raise ValueError(
+            f"{found}; train on its words (--text {error.column}), or {advice}"
+        ) from None
+
+
 def read_columns(args: argparse.Namespace, log: Callable[[str], None]) -> tuple[Rows, Array]:
     """Return the rows of a table as the steps of a pipeline transform them, and labels.
 
@@ -137,17 +155,21 @@ def read_columns(args: argparse.Namespace, log: Callable[[str], None]) -> tuple[
     import numpy as np
 
     from manyclass.io.tables.open_table import read_frame
+    from manyclass.persistence.composites import text_columns
 
+    texts = text_columns(args.steps)
     if not is_table(args):
         raise UsageError(
             f"{args.model}: is a pipeline that takes columns by their names, and {args.data} has "
             "none; give a table (Parquet, Arrow, CSV)"
+            + (f" with text in the column {first_of(texts)}" if texts else "")
         )
     if args.label is None and args.command != "predict":
         raise UsageError(NO_LABEL.format(args.data))
     began = time.perf_counter()
     with atomic.naming(args.data):
-        frame, y = read_frame(args.data, args.label, args.features)
+        read = [name for name in texts if name in (args.features or texts)]
+        frame, y = read_frame(args.data, args.label, args.features, read)
     log(
         f"read {args.data} in {time.perf_counter() - began:.2f} s: {count(len(frame), 'row')}, "
         f"{count(frame.shape[1], 'column')}"

@@ -58,6 +58,21 @@ def _told(features: list[str], index: list[str]) -> str:
 TEXT = ("string", "large_string", "string_view")
 
 
+class TextColumnError(ValueError):
+    """A column of text in the place of numbers.
+
+    Parameters
+    ----------
+    message : str
+    column : str
+        Its name.
+    """
+
+    def __init__(self, message: str, column: str) -> None:
+        super().__init__(message)
+        self.column = column
+
+
 class ArrowTable:
     """A table whose batches are Arrow's.
 
@@ -125,10 +140,11 @@ class ArrowTable:
                 what = "text" if str(kind) in TEXT else kind
                 if self._text is not None:
                     self._text.check_beginning()
-                raise ValueError(
+                message = (
                     f"{self._where}: the column {name!r} holds {what}, and features are numbers or "
                     "lists of them; choose the columns with features="
                 )
+                raise TextColumnError(message, name) if what == "text" else ValueError(message)
 
     def batches(self) -> Iterator[tuple[Array, Array | None]]:
         """Yield rows and labels."""

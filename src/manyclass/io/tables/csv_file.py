@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING
@@ -36,11 +36,13 @@ class CsvFile:
         pyarrow.
     name : str
         Of the file.
+    texts : sequence of str, default=()
+        Columns that are read as they are written, also where they look like numbers or dates.
 
     Attributes
     ----------
     schema : pyarrow.Schema
-        Names of the columns, and their types in the first block.
+        Names of the columns, and the types that they seem to have in the first block.
 
     Raises
     ------
@@ -48,8 +50,8 @@ class CsvFile:
         If it is a file of another kind, or its text is not UTF-8.
     """
 
-    def __init__(self, arrow: ModuleType, name: str) -> None:
-        self._arrow, self._name = arrow, name
+    def __init__(self, arrow: ModuleType, name: str, texts: Sequence[str] = ()) -> None:
+        self._arrow, self._name, self._texts = arrow, name, texts
         self._delimiter = _delimiter(_header(arrow, name), name)
         with CsvStream(arrow, name) as stream:
             try:
@@ -84,6 +86,7 @@ class CsvFile:
             one: arrow.float64() if is_number(arrow, kinds[one]) else kinds[one] for one in features
         }
         types |= {one: arrow.bool_() for one in features if arrow.types.is_boolean(kinds[one])}
+        types |= {one: arrow.string() for one in features if one in self._texts}
         if label is not None:
             types[label] = arrow.dictionary(arrow.int32(), arrow.string())
         return types
@@ -135,7 +138,9 @@ def _header(arrow: ModuleType, name: str) -> str:
     if start.startswith(WIDE_TEXT) or b"\0" in line:
         raise ValueError(f"{name}: is in UTF-16 or no text; {TO_UTF8}")
     if SVMLIGHT.match(line):
-        raise ValueError(f"{name}: is svmlight text, whose rows begin with their label; name none")
+        raise ValueError(
+            f"{name}: is svmlight text, whose rows begin with their label: name no columns"
+        )
     try:
         return line.decode()
     except UnicodeDecodeError:

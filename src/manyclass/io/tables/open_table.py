@@ -14,7 +14,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING
 
 from manyclass.io.tables.arrays import BATCH_ROWS, read_npy, read_npz
-from manyclass.io.tables.arrow_table import ArrowTable, Batches, index_columns
+from manyclass.io.tables.arrow_table import TEXT, ArrowTable, Batches, index_columns
 from manyclass.io.tables.base import Table, pyarrow_for, readable, without
 from manyclass.io.tables.csv_file import DELIMITER, CsvFile
 from manyclass.io.tables.csv_stream import source, text_suffix
@@ -101,7 +101,12 @@ def open_table(
 
 
 def read_frame(
-    path: str | os.PathLike[str], label: str | None, features: Sequence[str]
+    path: str | os.PathLike[str],
+    label: str | None,
+    features: Sequence[str],
+    texts: Sequence[str] = (),
+    *,
+    guessed: bool = False,
 ) -> tuple[pd.DataFrame, Array | None]:
     """Read columns of any kind, such as those of a pipeline that encodes text.
 
@@ -109,6 +114,10 @@ def read_frame(
     ----------
     path, label, features
         As of ``open_table``; Parquet, Arrow or CSV.
+    texts : sequence of str, default=()
+        Features that are text: read as they are written in CSV; a missing value is "".
+    guessed : bool, default=False
+        Whether to refuse columns of a CSV file as text that look like numbers or dates.
 
     Returns
     -------
@@ -119,23 +128,40 @@ def read_frame(
     Raises
     ------
     ValueError, ImportError, OSError
-        As ``open_table``.
+        As ``open_table``; ValueError if a column of `texts` is no text.
     """
     name, kind = os.fspath(path), table_kind(path)
-    if kind in (None, "npy", "npz"):
+    if kind in ("npy", "npz"):
         raise ValueError(f"{name}: has no names of columns; give Parquet, Arrow or CSV")
-    schema, batches, text = _opened(name, kind)
+    schema, batches, text = _opened(name, kind, texts)
     table = ArrowTable(name, schema, batches, label, features, None, any_kind=True, text=text)
-    return table.frame()
+    if text is None or guessed:
+        _check_texts(name, schema, texts)
+    frame, y = table.frame()
+    for column in texts:
+        frame[column] = frame[column].astype(object).where(frame[column].notna(), "")
+    return frame, y
 
 
-def _opened(name: str, kind: str | None) -> tuple[pa.Schema, Batches, CsvFile | None]:
+def _check_texts(name: str, schema: pa.Schema, columns: Sequence[str]) -> None:
+    """Refuse columns that hold something else than text, or nothing."""
+    for column in columns:
+        kind = schema.field(column).type
+        if str(kind).startswith("dictionary"):
+            kind = kind.value_type
+        if str(kind) not in (*TEXT, "null"):
+            raise ValueError(f"{name}: the column {column!r} holds {kind}; name one of text")
+
+
+def _opened(
+    name: str, kind: str | None, texts: Sequence[str] = ()
+) -> tuple[pa.Schema, Batches, CsvFile | None]:
     arrow = pyarrow_for(f"{name}: reading it")
     Path(name).open("rb").close()  # an OSError of Python names the file
     with readable(name):
         if kind in READERS:
             return *READERS[kind](arrow, name), None
-        file = CsvFile(arrow, name)
+        file = CsvFile(arrow, name, texts)
         return file.schema, file.batches, file
 
 
