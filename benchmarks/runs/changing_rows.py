@@ -2,12 +2,12 @@
 
     python -m benchmarks.runs.changing_rows [--data news20 sector] [--repeats 3]
 
-DATA may also be an .npz file with arrays X and y. One thread, C = 1, tol = 1e-3, rows in a random
-order. For each data set and model: the CPU seconds of
-`fit` on all rows, then, for each change, the median CPU time of `fit` with ``warm_start=True``
-relative to a fit without it, in alternating pairs, and the epochs of both. ``both`` means that a
-share of the rows is removed and as many are added; ``new class`` that the rows of one class are
-added; ``all`` that no row is the same. Prints the table of docs/development/performance.md.
+DATA may also be an .npz file with arrays X and y. One thread, C = 1, tol = 1e-3, rows in random
+order. For each data set and model: the CPU seconds of ``fit`` on all rows, then, for each change,
+the median CPU time of ``fit`` with ``warm_start=True`` relative to a fit without it, in alternating
+pairs, and the epochs of both. "Both" means that a share of the rows is removed and as many are
+added, "new class" that the rows of one class are added, "all" that no row is the same. Prints the
+table of docs/development/performance.md.
 """
 
 from __future__ import annotations

@@ -46,7 +46,7 @@ SLOW = """
 benchmarks.many_classes: growth run
 benchmarks: page
 benchmarks.peers: plots run
-benchmarks.runs: busy calibration choosing_c cluster_estimate growth newton_rounds
+benchmarks.runs: busy calibration changing_rows choosing_c cluster_estimate growth newton_rounds
 benchmarks.stochastic: run
 experiments.chen2011: run
 experiments.keerthi2008: curves plots tables
