@@ -24,7 +24,7 @@ def test_training_continues(run, days, given):
     run.works("train", "old", "m.old", "--state", "s", "--quiet", *given)
     assert load_state("s").get_params()["warm_start"]
     lines = run.works("train", "new", "m.new", "--start", "s", "--state", "s", *given)
-    assert lines[0] == "s: the state of 200 rows"
+    assert lines[0] == "s: the state of 200 rows, trained with C = 1"
     assert "saved s" in lines
     if given != ("--multilabel",):
         assert "warm start: 190 rows kept, 20 new, 10 gone" in lines

@@ -309,3 +309,11 @@ def test_tensors_of_torch_on_the_cpu_need_no_other_package(dtype, with_gradients
     wanted = MulticlassSVC(random_state=0).fit(X, Y)
     np.testing.assert_array_equal(model.coef_, wanted.coef_)
     assert (model.predict(rows) == wanted.predict(X)).all()
+
+
+def test_a_series_of_text_is_told_as_text():
+    texts = pd.Series(["red apple", "green pear"], name="words")
+    with pytest.raises(ValueError, match=r"text in the column 'words'.*TfidfVectorizer"):
+        MulticlassSVC().fit(texts, [0, 1])
+    with pytest.raises(ValueError, match=r"X holds text, and.*TfidfVectorizer"):
+        MulticlassSVC().fit(texts.rename(None), [0, 1])

@@ -34,7 +34,8 @@ if TYPE_CHECKING:
 EXPORTED = """\
 liblinear: text that LIBLINEAR's predict reads; labels must be integers. With two classes it gives
 the same probabilities (-b 1), with more it gives none, as its own are of one-vs-rest models.
-onnx: a graph for onnxruntime, of dense rows; needs skl2onnx (pip install skl2onnx).
+onnx: a graph for onnxruntime, of dense rows, or of text for models of train --text; needs skl2onnx
+(pip install skl2onnx).
 """
 IMPORTED = """\
 MODEL is a classifier of LIBLINEAR (train), of any of its solvers -s 0 to 7. OUT takes the place of

@@ -51,7 +51,7 @@ FORMAT = TensorFormat(
     version=1,
     kind="data file",
     damaged_message="cannot be read as converted data: it is damaged or truncated ({why}); "
-    "convert it again",
+    "convert it again, or read svmlight text by load_svmlight",
     other_message="holds {what}, no data; give an svmlight file or one of manyclass convert",
     error=FormatError,
 )

@@ -119,9 +119,13 @@ def text_columns(steps: Pipeline) -> list[str]:
     for _, transformer, column in first.transformers_:
         while isinstance(transformer, Pipeline) and transformer.steps:
             transformer = transformer.steps[0][1]
-        if isinstance(transformer, OF_TEXT) and not isinstance(column, slice):
-            is_name = isinstance(column, str)
-            found.append(column if is_name else str(first.feature_names_in_[column]))
+        if not isinstance(transformer, OF_TEXT):
+            continue
+        names = getattr(first, "feature_names_in_", ())  # none after a fit on an array
+        if isinstance(column, str):
+            found.append(column)
+        elif isinstance(column, int | np.integer) and -len(names) <= column < len(names):
+            found.append(str(names[int(column)]))
     return found
 
 

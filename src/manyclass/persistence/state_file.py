@@ -184,7 +184,9 @@ def start_from(estimator: Stateful, path: StatePath) -> str:
     if not is_state:
         return "a model file without state: training starts from its weights"
     n_rows = known.n_rows
-    return f"the state of {n_rows} row{'' if n_rows == 1 else 's'}"
+    rows = f"the state of {n_rows} row{'' if n_rows == 1 else 's'}"
+    changes = "" if estimator.C == model.C else f"; this training has C = {estimator.C:g}"
+    return f"{rows}, trained with C = {model.C:g}{changes}"
 
 
 def _kind_of(model: object) -> str:

@@ -13,7 +13,7 @@ import sys
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence, Sized
 from datetime import date, time, timedelta
 from numbers import Integral
-from typing import TYPE_CHECKING, Protocol, TypeGuard
+from typing import TYPE_CHECKING, Protocol, TypeGuard, runtime_checkable
 
 import numpy as np
 import scipy.sparse as sp
@@ -89,7 +89,7 @@ def check_numbers(X: object) -> None:
         _check(X.dtype, cells, "", text)
         return
     for name, kind, cells in _columns(X):
-        _check(kind, cells, f" in the column {name!r}")
+        _check(kind, cells, "" if name is None else f" in the column {name!r}")
 
 
 def _columns(X: object) -> Iterator[tuple[Label, object, Iterable[object]]]:
@@ -100,6 +100,8 @@ def _columns(X: object) -> Iterator[tuple[Label, object, Iterable[object]]]:
         for place, (name, kind) in enumerate(zip(X.columns, X.dtypes, strict=True)):
             cells = X.iloc[:, place] if hasattr(X, "iloc") and str(kind) == "object" else ()
             yield name, kind, cells
+    elif isinstance(X, Series):
+        yield X.name, X.dtype, X if str(X.dtype) == "object" else ()
 
 
 def _check(kind: object, cells: Iterable[object], where: str, text: str = "text") -> None:
@@ -132,6 +134,16 @@ class Frame(Protocol):
     dtypes: Sequence[object]
 
     def __getitem__(self, name: Label) -> object: ...
+
+
+@runtime_checkable
+class Series(Protocol):
+    """A column of a data frame by itself."""
+
+    name: Label
+    dtype: object
+
+    def __iter__(self) -> Iterator[object]: ...
 
 
 class Column(Protocol):

@@ -279,3 +279,27 @@ def test_sets_of_labels_are_not_in_tables(run, files):
     assert run.works("predict", "new.csv", "sets", "-") == FRAME["team"].tolist()
     message = run.fails("evaluate", "tickets.csv", "sets", "--label", "team")
     assert message.startswith("sets: has sets of labels, and the rows of a table have one class")
+
+
+def test_names_with_commas_stand_in_quotes(run, here):
+    FRAME.rename(columns={"said": "said, in short"}).to_csv("odd.csv", index=False)
+    run.works("train", "odd.csv", "model", "--quiet", *TRAIN, '"said, in short"')
+    assert run.works("predict", "odd.csv", "model", "-") == FRAME["team"].tolist()
+
+
+def test_text_that_is_not_utf_8_is_refused_by_its_line(run, here):
+    (here / "latin.csv").write_bytes(b"said,team\ncaf\xe9,a\nbar,b\n")
+    assert "latin.csv:2: is not UTF-8" in run.fails("train", "latin.csv", "model", *TRAIN, "said")
+
+
+def test_folds_without_words_name_the_option(run, files):
+    said = run.fails("cv", "tickets.csv", *TRAIN, "said", "--min-df", "9", "--folds", "5")
+    assert "--min-df" in said
+
+
+def test_columns_by_position_of_an_array_have_no_name(run, files):
+    rows = FRAME[["said"]].to_numpy()
+    first = ColumnTransformer([("words", TfidfVectorizer(), 0)])
+    model = make_pipeline(first, MulticlassSVC(random_state=0)).fit(rows, FRAME["team"])
+    save_model("model", model)
+    assert "holds text" in run.fails("predict", "new.csv", "model", "-")

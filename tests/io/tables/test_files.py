@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from manyclass import load_data, load_svmlight, save_data
+from manyclass.io.tables import csv_file, csv_stream
 from manyclass.io.tables.open_table import open_table, table_kind
 from tests.helpers.cases import each
 
@@ -200,3 +201,24 @@ def test_damaged_headers_of_numpy(tmp_path, kind, header):
         saved(tmp_path, path, label="y" if kind == "npz" else "0")
     assert str(caught.value).startswith(f"{path}: ")
     assert "\n" not in str(caught.value)
+
+
+def test_nothing_reads_ahead_after_a_stream_is_closed(tmp_path, monkeypatch):
+    late, read = [], csv_stream.CsvStream.read
+
+    def read_unless_closed(self, size=-1):
+        if self.closed:
+            late.append(self)
+            return b""
+        return read(self, size)
+
+    monkeypatch.setattr(csv_stream.CsvStream, "read", read_unless_closed, raising=False)
+    monkeypatch.setattr(csv_file, "CSV_BLOCK", 1 << 10)
+    path = tmp_path / "rows.csv"
+    path.write_text("a,b\n" + "1,2\n" * 5000)
+    for _ in range(20):
+        file = csv_file.CsvFile(pa, str(path))
+        batches = file.batches(["a"], "b")
+        assert next(batches).num_rows > 0
+        batches.close()
+    assert late == []

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import csv
 import re
 import time
 from pathlib import Path
@@ -57,8 +58,8 @@ def table_options(group: CommandParser | argparse._ArgumentGroup) -> None:
 
 
 def columns(text: str) -> list[str]:
-    """Return the names of columns in an argument."""
-    return text.split(",")
+    """Return the names of columns in an argument; names with commas stand in quotes."""
+    return next(csv.reader([text]), [""])
 
 
 def is_table(args: argparse.Namespace) -> bool:

@@ -138,16 +138,27 @@ def read_text(
         X = args.words.fit_transform(frame)
     except ValueError as error:
         raise ValueError(f"{args.data}: {_lacking(args)}") from error
-    args.words_of_fold = partial(_words_of_fold, args.words, frame)
+    args.words_of_fold = partial(_words_of_fold, args.words, frame, _lacking(args))
     log(f"{args.data}: features are the words of {_named(args)}")
     return X, y
 
 
-def _words_of_fold(words: ColumnTransformer, frame: pd.DataFrame, rows: Array) -> Rows:
-    """Return the words of all rows, by the vocabulary and the weights of some."""
+def _words_of_fold(
+    words: ColumnTransformer, frame: pd.DataFrame, lacking: str, rows: Array
+) -> Rows:
+    """Return the words of all rows, by the vocabulary and the weights of some.
+
+    Raises
+    ------
+    ValueError
+        With the words of ``lacking``, if these have none.
+    """
     from sklearn.base import clone
 
-    found: Rows = clone(words).fit(frame.iloc[rows]).transform(frame)
+    try:
+        found: Rows = clone(words).fit(frame.iloc[rows]).transform(frame)
+    except ValueError as error:
+        raise ValueError(lacking) from error
     return found
 
 

@@ -8,6 +8,7 @@ worker are mapped from its disk (mapped.py).
 from __future__ import annotations
 
 import functools
+import inspect
 import math
 import uuid
 from collections import Counter
@@ -25,7 +26,7 @@ from distributed.comm import CommClosedError
 from manyclass.arrays.input_arrays import numbered
 from manyclass.distributed.clusters.mapped import on_disk
 from manyclass.distributed.clusters.part import Answers, ArraySpec, Part, added, answer, called
-from manyclass.utils.types import Array
+from manyclass.utils.types import Array, Settings
 
 if TYPE_CHECKING:
     from dask.delayed import Delayed
@@ -167,7 +168,7 @@ class DaskParts:
         """Return the number of each worker among those of its machine, by its name."""
         numbers: dict[object, int] = {}
         hosts: Counter[str] = Counter()
-        for _, worker in sorted(self.client.scheduler_info()["workers"].items()):
+        for _, worker in sorted(workers_of(self.client).items()):
             numbers[worker["name"]] = hosts[worker["host"]]
             hosts[worker["host"]] += 1
         return numbers
@@ -203,7 +204,7 @@ class DaskParts:
                 raise CancelledError(f"part {number} is lost")
             self.groups.setdefault(min(homes), []).append(number)
         self.sizes = self.client.nbytes([part.key for part in self.parts], summary=False)
-        about = self.client.scheduler_info()["workers"]
+        about = workers_of(self.client)
         limits = {home: about.get(home, {}).get("memory_limit") or 0 for home in self.groups}
         self.most = {home: SHARE_OF_MEMORY * limit for home, limit in limits.items()}
 
@@ -299,6 +300,14 @@ class DaskParts:
             if sent.future is None:
                 at = {"workers": homes, "broadcast": True, "hash": False}
                 sent.future = self.client.scatter(sent.value, **at)
+
+
+def workers_of(client: Client) -> Settings:
+    """Return what is known of all workers; some versions tell of five unless they are asked."""
+    asks = "n_workers" in inspect.signature(client.scheduler_info).parameters
+    about = client.scheduler_info(n_workers=-1) if asks else client.scheduler_info()
+    workers: Settings = about["workers"]
+    return workers
 
 
 def loaded(n_beside: int, where: Where | None, number: int, *rows: object) -> Part:

@@ -95,6 +95,12 @@ class RayParts:
     ) -> None:
         self.blocks, self.read, self.n_parts = blocks, read, len(blocks)
         self.n_jobs, self.device = n_jobs, device
+        if device is not None and device.startswith(OF_GPUS) and ":" in device:
+            kind = device.partition(":")[0]
+            raise ValueError(
+                f"device={device!r}: Ray shows each actor one GPU, the one that it reserves; give "
+                f"device={kind!r}"
+            )
         self.n_gpus = int(device is not None and device.startswith(OF_GPUS))  # of an actor
         self.groups: list[list[int]] = []  # parts of each actor
         self.actors: list[ray.actor.ActorHandle] = []

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING
@@ -54,8 +55,10 @@ class CsvFile:
         self._arrow, self._name, self._texts = arrow, name, texts
         self._delimiter = _delimiter(_header(arrow, name), name)
         with CsvStream(arrow, name) as stream:
+            stream.most = 2 * CSV_BLOCK  # the first block says what the types are
             try:
-                self.schema: pa.Schema = self._reader(stream).schema
+                with self._reading(stream) as reader:
+                    self.schema: pa.Schema = reader.schema
             except arrow.ArrowInvalid as error:
                 self._check(str(error))
                 raise
@@ -65,10 +68,11 @@ class CsvFile:
         types = self._types(features, label)
         with CsvStream(self._arrow, self._name) as stream:
             try:
-                for batch in self._reader(stream, types):
-                    if label is not None and _is_odd(batch.column(label).dictionary.to_pylist()):
-                        self._check()
-                    yield batch
+                with self._reading(stream, types) as reader:
+                    for batch in reader:
+                        if label is not None and _is_odd(_labels_of(batch, label)):
+                            self._check()
+                        yield batch
             except self._arrow.ArrowInvalid as error:
                 self._check(str(error))
                 raise
@@ -91,9 +95,14 @@ class CsvFile:
             types[label] = arrow.dictionary(arrow.int32(), arrow.string())
         return types
 
-    def _reader(
+    @contextmanager
+    def _reading(
         self, stream: CsvStream, types: dict[str, pa.DataType] | None = None
-    ) -> CSVStreamingReader:
+    ) -> Iterator[CSVStreamingReader]:
+        """Read a stream; at the end, wait for the threads of pyarrow that read ahead.
+
+        They call the stream, which would abort a process that ends meanwhile.
+        """
         from pyarrow import csv
 
         parse = csv.ParseOptions(delimiter=self._delimiter, newlines_in_values=True)
@@ -101,7 +110,14 @@ class CsvFile:
         convert = (
             csv.ConvertOptions(include_columns=[*types], column_types=types) if types else None
         )
-        return csv.open_csv(stream, read, parse, convert)
+        reader = csv.open_csv(stream, read, parse, convert)
+        try:
+            yield reader
+        finally:
+            stream.most = 0
+            with suppress(self._arrow.ArrowInvalid):
+                for _ in reader:
+                    pass
 
     def check_beginning(self) -> None:
         """Refuse the file by its first bad line, if there is one in its beginning."""
@@ -114,6 +130,11 @@ class CsvFile:
                 check_lines(stream, self._delimiter, words, most)
             except BadLineError as error:
                 raise ValueError(f"{self._name}:{error}") from None
+
+
+def _labels_of(batch: pa.RecordBatch, label: str) -> list[str]:
+    names: list[str] = batch.column(label).dictionary.to_pylist()
+    return names
 
 
 def _is_odd(labels: list[str]) -> bool:

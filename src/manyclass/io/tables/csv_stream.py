@@ -49,9 +49,13 @@ class CsvStream(io.RawIOBase):
     ----------
     n_quotes : int
         Quotes that were read.
+    most : int or None
+        Bytes after which it ends.
     """
 
     def __init__(self, arrow: ModuleType, name: str) -> None:
+        self.most: int | None = None
+        self._n_bytes = 0
         self._file = source(arrow, name)
         packing = COMPRESSED.get(Path(name).suffix.lower())
         self._text = arrow.CompressedInputStream(self._file, packing) if packing else self._file
@@ -64,7 +68,10 @@ class CsvStream(io.RawIOBase):
     def readinto(self, buffer: WriteableBuffer) -> int:
         """Read a part."""
         part = memoryview(buffer)
+        if self.most is not None:
+            part = part[: max(0, self.most - self._n_bytes)]
         text = self._text.read(len(part))
+        self._n_bytes += len(text)
         part[: len(text)] = text
         self.n_quotes += text.count(b'"')
         return len(text)
