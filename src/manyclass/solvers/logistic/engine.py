@@ -27,7 +27,7 @@ from manyclass.problem.solution import Start
 from manyclass.rows.logistic_sums import LogisticRows
 from manyclass.rows.parts import OnePart, Parts
 from manyclass.rows.questions import SmoothLossSums
-from manyclass.solvers.logistic.weight_arrays import WeightArrays
+from manyclass.solvers.logistic.weight_arrays import WeightArrays, by_class
 from manyclass.solvers.weights.storage import BLOCK_BYTES, allocate_weights
 from manyclass.utils.machine import available_memory
 from manyclass.utils.types import Array
@@ -180,7 +180,8 @@ class PrimalEngine(WeightArrays):
         A constant that is added to intercepts that are not regularized changes nothing: their mean
         becomes 0.
         """
-        W = self.matrix(self.W).copy(order=order)
+        W = self.matrix(self.W)
+        W = by_class(W) if order == "F" else W.copy(order=order)
         if self.is_free:
             W[-1] -= W[-1].mean()
         return W
