@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -15,7 +16,10 @@ from manyclass.problem.dataset import Dataset
 from manyclass.problem.formulations import FORMULATIONS
 from manyclass.problem.objective import dual, primal
 from manyclass.problem.problem import Problem
+from manyclass.problem.solution import Start
+from manyclass.solvers.logistic.engine import LogisticEngine
 from tests.helpers.catalog import PAIRS
+from tests.helpers.logistic import random_logistic
 
 TOL = 1e-6
 NAMES = np.array(["ash", "birch", "elm", "oak", "yew"])
@@ -323,3 +327,16 @@ def test_fits_without_warm_start_make_no_fingerprints(monkeypatch):
     monkeypatch.setattr(exact_fit, "row_prints", fails)
     fitted(made(PAIRS[0]), FIRST)
     fitted(made(LOGISTIC), FIRST)
+
+
+@pytest.mark.parametrize(("size", "is_kept"), [(0.01, True), (100.0, False)])
+def test_a_start_that_is_worse_than_a_cold_one_is_forgotten(size, is_kept):
+    problem = random_logistic(3, dtype=np.float64, shape=(40, 5, 3))
+    data = problem.dataset
+    problem = replace(problem, dataset=replace(data, values=size * data.values))
+    engine = LogisticEngine(problem, regularize_intercept=True, keeps_duals=True)
+    start = Start.at_zero(data.n_examples, data.n_classes, data.dtype)
+    share = np.full((data.n_examples, data.n_classes), -np.log(data.n_classes))
+    engine.load(replace(start, weights=engine.weights(), log_u=share))
+    assert engine.is_fresh != is_kept
+    assert engine.W.any() == is_kept

@@ -303,7 +303,7 @@ class DaskParts:
 
 
 def workers_of(client: Client) -> Settings:
-    """Return what is known of all workers; some versions tell of five unless they are asked."""
+    """Return what is known of all workers, of which some versions list five by default."""
     asks = "n_workers" in inspect.signature(client.scheduler_info).parameters
     about = client.scheduler_info(n_workers=-1) if asks else client.scheduler_info()
     workers: Settings = about["workers"]

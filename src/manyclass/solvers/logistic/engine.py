@@ -270,8 +270,7 @@ class LogisticEngine(PrimalEngine):
         super().__init__(problem, OnePart(rows), regularize_intercept=regularize_intercept)
         self.trainer = rows.trainer
         self.log_u = new_log_u(problem) if keeps_duals else None
-        self.is_fresh = True  # u_i = e_{y_i}, and v is not set
-        self.left = np.zeros(problem.dataset.n_classes) if self.is_free else None
+        self.restart()
 
     def load(self, start: Start) -> None:
         """Take over W, and v or the softmax of the scores at W.
@@ -290,6 +289,17 @@ class LogisticEngine(PrimalEngine):
             self.trainer.log_softmax(self.W, self.log_u, self.class_major)
         self.is_fresh = False
         self.rebuild(keeps_bias=self.is_free)
+        # The entropy in D is at most that of W = 0: such a u is worse than u_i = e_{y_i}, where
+        # D = 0, as it may be after a class was added to rows of large norms.
+        most = self.total_cost * float(np.log(self.problem.dataset.n_classes))
+        if 0.5 * _core.sum_of_squares(self.features(self.W)) > most:
+            self.restart()
+
+    def restart(self) -> None:
+        """Forget W and v: W = 0 and u_i = e_{y_i}."""
+        self.W[...] = 0
+        self.is_fresh = True
+        self.left = np.zeros(self.problem.dataset.n_classes) if self.is_free else None
 
     def hold(self, start: Start) -> None:
         """Take over W, and v where there is one, as they are."""
