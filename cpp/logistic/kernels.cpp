@@ -2,7 +2,6 @@
 // instruction set.
 #include "logistic/kernels.hpp"
 
-#include "logistic/column_sums.hpp"
 #include "logistic/passes.hpp"
 #include "logistic/round_visits.hpp"
 #include "logistic/visits.hpp"

@@ -20,9 +20,7 @@
 #include "dense_rows/class_major.hpp"
 #include "dense_rows/row_kernels.hpp"
 #include "dual/problem.hpp"
-#include "logistic/column_lists.hpp"
-#include "logistic/feature_shares.hpp"
-#include "logistic/feature_sizes.hpp"
+#include "logistic/by_feature.hpp"
 #include "logistic/kernels.hpp"
 #include "logistic/logistic_batches.hpp"
 #include "logistic/logistic_rounds.hpp"
@@ -157,7 +155,7 @@ class LogisticTrainer {
     return {nullptr, problem_->n_features(), problem_->n_classes(), 0, false};
   }
 
-  // Whether W(u) is summed up feature by feature (logistic/column_sums.hpp), for which X and the
+  // Whether W(u) is summed up feature by feature (logistic/passes.hpp), for which X and the
   // steps of all rows are copied: into less than twice the memory of the sums.
   bool sums_by_columns(const LogisticWeights<double>& w) const {
     const std::int64_t n = problem_->n_rows(), ld = score_stride<double>(w.n_classes);

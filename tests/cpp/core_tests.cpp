@@ -22,7 +22,7 @@
 #include "duals/dual_lists.hpp"
 #include "engines/engine.hpp"
 #include "engines/weight_array.hpp"
-#include "logistic/feature_shares.hpp"
+#include "logistic/by_feature.hpp"
 #include "logistic/pass_team.hpp"
 #include "simd/dispatch.hpp"
 #include "weights/hash_tables.hpp"
