@@ -161,8 +161,8 @@ class LogisticTrainer {
     const std::int64_t n = problem_->n_rows(), ld = score_stride<double>(w.n_classes);
     if (w.class_major || n >= w.n_features) return false;
     const Csr<T>& x = problem_->examples().x;
-    std::size_t copied = n * ld * sizeof(double);
-    for (std::int64_t i = 0; i < n; ++i) copied += ColumnLists<T>::bytes_of(x.row(i).nnz);
+    const std::size_t copied =
+        n * ld * sizeof(double) + ColumnLists<T>::bytes_of(x.indptr[n] - x.indptr[0]);
     return copied <= 2 * (w.n_features + 1) * w.stride * sizeof(double);
   }
 

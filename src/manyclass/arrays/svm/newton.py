@@ -13,6 +13,7 @@ import math
 
 import numpy as np
 
+from manyclass import _core
 from manyclass.arrays.svm.squared_rows import SIZES
 from manyclass.problem.solution import UNIT, Certificate
 from manyclass.rows.questions import SquaredHingeTerms
@@ -36,8 +37,7 @@ class NewtonSvm(NewtonLogistic):
         of_duals, sizes = np.zeros(W.shape), np.zeros((n_parts, SIZES))
         engine.parts.add(SquaredHingeTerms.best_duals, (W,), (of_duals, sizes))
         rounding = UNIT * (float(sizes[:, 1].max()) + n_parts) * math.fsum(sizes[:, 0].tolist())
-        apart = W.astype(np.float64) - of_duals
-        square = float(np.vdot(apart, apart))
+        square = _core.squared_distance(W, of_duals)
         distance = math.sqrt(square) * (1 + UNIT * (8 + W.size)) + rounding
         at = as_returned(problem, W)
         terms = np.zeros((n_parts, len(Found._fields)))

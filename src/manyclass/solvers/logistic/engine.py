@@ -289,10 +289,9 @@ class LogisticEngine(PrimalEngine):
             self.trainer.log_softmax(self.W, self.log_u, self.class_major)
         self.is_fresh = False
         self.rebuild(keeps_bias=self.is_free)
-        # The entropy in D is at most that of W = 0: such a u is worse than u_i = e_{y_i}, where
-        # D = 0, as it may be after a class was added to rows of large norms.
-        most = self.total_cost * float(np.log(self.problem.dataset.n_classes))
-        if 0.5 * _core.sum_of_squares(self.features(self.W)) > most:
+        # D <= P(0) - 1/2 ||W(u)||^2. If that is below 0, u is worse than u_i = e_{y_i}, where
+        # D = 0; this happens if a class is added to rows of large norms.
+        if 0.5 * _core.sum_of_squares(self.features(self.W)) > self.primal_at_origin():
             self.restart()
 
     def restart(self) -> None:
