@@ -236,3 +236,12 @@ def test_nothing_of_deleted_rows_stays(kind, path):
     assert before.prints[40].tobytes() in files[0]
     for content in files:
         assert not any(secret in content for secret in secrets)
+
+
+def test_numbers_of_rows_ascend(path):
+    model = MulticlassSVC(warm_start=True, random_state=0)
+    save_state(path, model.fit(X, Y, sample_weight=np.arange(len(Y)) % 3))
+    assert load_state(path)._warm_start.numbers[:2].tolist() == [1, 2]
+    changed(path, {"numbers": lambda numbers: numbers[::-1].copy()})
+    with pytest.raises(ValueError, match="do not ascend"):
+        load_state(path)
