@@ -1,7 +1,7 @@
 """Text in ONNX: the inputs of pipelines that begin with vectorizers, and tf-idf; needs skl2onnx.
 
-skl2onnx splits text at what is no ASCII letter, and its sublinear counts are log(1 + n). Here
-words are those of scikit-learn, and counts 1 + log(n).
+skl2onnx splits text at all characters except ASCII letters, and its sublinear counts are
+log(1 + n). This module writes the words and the counts 1 + log(n) of scikit-learn.
 """
 
 from __future__ import annotations
@@ -114,7 +114,7 @@ def vectorizers_of(pipeline: Pipeline) -> dict[str, CountVectorizer] | None:
 
 
 def check_vectorizers(vectorizers: dict[str, CountVectorizer]) -> None:
-    """Refuse vectorizers that ONNX has no words for.
+    """Refuse vectorizers that a graph of ONNX cannot express.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""Rows on a device that other processes ask: W comes as an ndarray, and sums are added to ndarrays.
+"""Sums over rows on a device for other processes: W and the sums are ndarrays.
 
 A worker of a cluster holds them. W is on its device for one question; the sums leave the device
 in the types in which they are computed.

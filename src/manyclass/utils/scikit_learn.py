@@ -27,7 +27,7 @@ def fit_context(method: F) -> F:
     return checked
 
 
-class _Reasoned(_AvailableIfDescriptor):  # type: ignore[misc]
+class _Reasoned(_AvailableIfDescriptor):  # type: ignore[misc]  # scikit-learn has no types
     """A method that is there on a condition, whose error says why it is not."""
 
     def _check(self, obj: object, owner: type) -> None:

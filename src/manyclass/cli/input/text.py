@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from manyclass.persistence.composites import Model
     from manyclass.utils.types import Array, DType, Rows
 
-# What --text has no use for, and why.
+# Options that do not go with --text, and why.
 REFUSED = {
     "features": "with --text the words are the features, and no other column is one; in Python a "
     "ColumnTransformer takes both; leave it out",
@@ -49,7 +49,8 @@ def text_options(group: argparse._ArgumentGroup) -> None:
         action="extend",
         metavar="COLUMN[,COLUMN...]",
         help="DATA is a table (CSV, Parquet, Arrow), and the features are the words of this "
-        "column, weighted by tf-idf; the model has them, and takes tables with this column",
+        "column, weighted by tf-idf; the model stores the vectorizer and reads tables with this "
+        "column",
     )
     add(
         "--ngrams",

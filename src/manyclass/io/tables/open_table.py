@@ -135,7 +135,7 @@ def read_frame(
         raise ValueError(f"{name}: has no names of columns; give Parquet, Arrow or CSV")
     schema, batches, text = _opened(name, kind, texts)
     table = ArrowTable(name, schema, batches, label, features, None, any_kind=True, text=text)
-    if text is not None and any(str(kind) == "binary" for kind in schema.types):
+    if text is not None and any(str(one) == "binary" for one in schema.types):
         text.check_beginning()  # not UTF-8
     if text is None or guessed:
         _check_texts(name, schema, texts)
