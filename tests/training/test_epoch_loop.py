@@ -18,6 +18,8 @@ def test_stalling_needs_patience_and_no_progress():
     assert not has_stalled(flat, falling, 1e-16)
     assert not has_stalled(list(range(200)), flat, 1e-16)
     assert has_stalled([np.nan], [1.0], 1e-16)
+    below = [*falling[:100], *[-1e-9] * 100]  # rounding, no progress
+    assert has_stalled(flat, below, 1e-16)
 
 
 class Solver:

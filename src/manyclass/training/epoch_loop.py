@@ -343,7 +343,9 @@ def has_stalled(duals: list[float], gaps: list[float], digit: float) -> bool:
     if len(duals) <= PATIENCE:
         return False
     rose = duals[-1] - duals[-1 - PATIENCE] > digit * abs(duals[-1])
-    fell = min(gaps[-PATIENCE:]) < PROGRESS * min(gaps[:-PATIENCE])
+    # Only rounding makes an estimated gap negative: it counts as 0.
+    fell = max(min(gaps[-PATIENCE:]), 0) < PROGRESS * min(gaps[:-PATIENCE])
     half = PATIENCE // 2
-    falls = np.mean(gaps[-half:]) < HALVES * np.mean(gaps[-2 * half : -half])
+    before, last = np.maximum(gaps[-2 * half :], 0).reshape(2, half).mean(axis=1)
+    falls = last < HALVES * before
     return not (rose or fell or falls)
