@@ -42,8 +42,8 @@ print(f"largest violation {proof.max_violation:.2e}")
 #
 # The convergence plot
 # --------------------
-# ``history_`` has a record for each epoch. Its gaps are estimates from while W changes; the
-# diamond is the certificate, from a last pass that changes nothing.
+# ``history_`` has a record for each epoch. Its gaps are estimates, because W changes during an
+# epoch; the diamond is the certificate, from a last pass that does not change W.
 
 figure, axes = plt.subplots(figsize=(7, 4), layout="constrained")
 ConvergenceDisplay.from_estimator(model, ax=axes, objective=True)
@@ -53,8 +53,8 @@ plt.show()
 # %%
 # A smaller gap is not a better prediction
 # ----------------------------------------
-# The gap falls by orders of magnitude. The accuracy on the test rows soon changes by single rows
-# only.
+# From row to row of the table, the gap decreases by orders of magnitude. The accuracy soon changes
+# by single test rows only.
 
 tolerances = [1.0, 0.3, 0.1, 0.03, 0.01, 1e-3, 1e-4, 1e-5, 1e-6]
 gaps, accuracies = [], []

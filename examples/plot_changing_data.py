@@ -75,8 +75,8 @@ for name, values in seconds.items():
     print(f"{name}: {sum(values[1:]):.2f} s for nine days")
 
 # %%
-# The first day is the same for both. The dotted line is the day of the new class. Seconds are those
-# of the epochs; validation of the rows comes on top for both models.
+# The first day is the same for both. The dotted line is the day of the new class. The seconds are
+# for the epochs only; both models also need time to check the rows.
 
 figure, axes = plt.subplots(
     1, 2, figsize=(8, 3.6), layout="constrained"

@@ -1,5 +1,5 @@
 """
-Grades: mistakes that cost their distance
+Grades: costs that grow with the distance
 =========================================
 
 If classes are grades, a prediction that is off by three is worse than one that is off by one.

@@ -83,7 +83,8 @@ print(f"accuracy: {logistic.score(X, y):.3f}, {svm.score(X, y):.3f}")
 # %%
 # The gap by round
 # ----------------
-# A Newton step costs several products, and each product is a round; so is each pass over the rows.
+# In a round, the workers receive weights and return sums. Each product with the Hessian is a round,
+# and a Newton step needs several products.
 
 fig, ax = plt.subplots(figsize=(6, 3.4))
 for name, model in {"logistic": logistic, "SVM": svm}.items():

@@ -10,7 +10,7 @@ which are synthetic here. Without PyTorch, the same rows are a NumPy array.
 # %%
 # Features
 # --------
-# Each class has a center. The rows have 16 bits, as many networks return them; on a GPU, they are
+# Each class has a center. The rows are float16, as many networks return them; on a GPU, they are
 # converted to float32 block by block during training.
 
 import matplotlib.pyplot as plt

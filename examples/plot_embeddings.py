@@ -41,7 +41,7 @@ print(X_train.shape, X_train.dtype, f"{X_train.nbytes / 1e6:.1f} MB")
 # A float32 array in C order is not copied, even if it is memory-mapped by
 # ``np.load(..., mmap_mode="r")``. With more than 64 classes in float32, examples are processed in
 # batches: the scores of a batch are one matrix product, and the updates within it are corrected
-# exactly. So batches change the speed, not the result.
+# exactly. So batches only change the speed.
 #
 # ``LogisticRegression`` stops when its gradient is small, without a bound on the distance from the
 # optimum. C weighs different losses in SVMs and logistic regression, so it has different values.

@@ -2,8 +2,8 @@
 Multi-label: thresholds tuned for F1
 ====================================
 
-:class:`~manyclass.MultilabelSVC` trains one binary SVM per label. Rare labels seldom reach a score
-of 0; thresholds that are tuned by cross-validation find more of them.
+:class:`~manyclass.MultilabelSVC` trains one binary SVM per label. The scores of rare labels seldom
+reach 0; with thresholds tuned by cross-validation, these labels are predicted more often.
 """
 
 # %%
