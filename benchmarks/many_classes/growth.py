@@ -95,9 +95,9 @@ def growth_table(grown: dict[str, Any]) -> str:
             rows.append(row)
     note = (
         f"{grown['date']}, {grown['machine']['cpu']}, one thread, float32, gap {grown['tol']:g}, "
-        f'`weights="{grown["weights"]}"`; what doesn\'t grow: {FIXED["n"]:,} examples, '
+        f'`weights="{grown["weights"]}"`; sizes that do not grow: {FIXED["n"]:,} examples, '
         f"{FIXED['k']:,} classes; {TEXT['n_features']:,} features, "
-        f"{TEXT['words_per_example']:g} words a row. At most {grown['time_limit']:g} s each."
+        f"{TEXT['words_per_example']:g} words per row. At most {grown['time_limit']:g} s each."
     )
     return f"{table(header, rows, 2)}\n\n{note}"
 

@@ -134,15 +134,17 @@ def _notes(result: dict[str, Any]) -> list[str]:
     return [
         f"{dates}, {where['cpu']}, {where['cores']} cores, {where['system']}, Python "
         f"{where['python']}, {versions}.",
-        "Seconds at the coarsest tolerance with (P - P\\*)/P\\* at most the excess, medians of "
-        f"{repeats} runs in turn; a 2 behind a solver's name: on two threads, else one. best: the "
-        "quickest peer, on one thread in the first ratio, on one or two in the last; ratio = "
-        f"theirs / ours; C = {costs}, no intercept.",
-        "`-`: not reached before a fit seemed to need more than the time limit, or before the "
-        "solver gave up. `*`: fewer runs, as they are long. `~`: P\\* is not proven to a tenth of "
-        f"the excess. Time limits: {limits}.",
-        f"Test accuracy: that of the last run of the sweep, in %, and the seconds of the first one "
-        f"with at least {_NEARLY:g} of our last one's. Each solver minimizes its own objective.",
+        "The tables show seconds at the coarsest tolerance with (P - P\\*)/P\\* at most the "
+        f"excess: medians of {repeats} alternating runs, with C = {costs} and no intercept. A 2 "
+        "after the name of a solver means two threads. A ratio is the time of the other solver "
+        'divided by the time of manyclass ("ours"); "best" is the fastest other solver, with one '
+        "thread in the first ratio, and with one or two in the last.",
+        "`-`: not reached within the time limit, or before the solver ended. `*`: fewer runs, "
+        "because they take long. `~`: P\\* is not proven to a tenth of the excess. Time limits: "
+        f"{limits}.",
+        "Test accuracy: the accuracy at the finest tolerance, in %, and the seconds of the first "
+        f"run with at least {_NEARLY:g} of the final accuracy of manyclass. Each solver minimizes "
+        "its own objective.",
         *(f"Skipped: {skip['name']} ({skip['reason']})." for skip in result["skipped"]),
     ]
 

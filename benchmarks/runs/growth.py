@@ -151,9 +151,9 @@ def table(grown: dict[str, Any]) -> str:
     peaks = ", ".join(f"{name} {peak:.0f}" for name, peak in widest["megabytes"].items())
     note = (
         f"{grown['date']}, {grown['machine']['cpu']}, one thread, float32, medians of "
-        f"{grown['repeats']}; the sizes that don't grow: {_FIXED['n']:,} examples, {_FIXED['k']} "
-        f"classes, {_FIXED['words']} words, {N_FEATURES:,} features. Peak memory of a fit beside "
-        f"the data at {widest['k']:,} classes, in MB: {peaks}; of these W "
+        f"{grown['repeats']}; sizes that do not grow: {_FIXED['n']:,} examples, {_FIXED['k']} "
+        f"classes, {_FIXED['words']} words, {N_FEATURES:,} features. Peak memory of a fit with "
+        f"{widest['k']:,} classes, without the data, in MB: {peaks}; W takes "
         f"{widest['megabytes_of_W']:.0f}."
     )
     return "\n".join(lines) + f"\n\n{note}"
