@@ -42,7 +42,7 @@ print(f"{np.mean(~correct[kept]):.1%} of these predictions are wrong")
 # -----------------------
 # ``evaluate`` finds the thresholds that keep about 100, 95, 90, ... 50 % of the rows, and the share
 # of wrong predictions among them; the HTML report and ``manyclass evaluate --report`` have the same
-# table. For a model without probabilities, confidence is the top-2 margin: the largest score less
+# table. For a model without probabilities, confidence is the top-2 margin: the largest score minus
 # the second largest.
 
 found = {

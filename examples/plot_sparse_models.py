@@ -100,7 +100,7 @@ for threshold in thresholds:
 # The numbers in the notes get small weights that help to fit the training rows only. Without them
 # the model is much smaller. Its objective is worse, as the gap shows; its accuracy on the test
 # rows hardly changes here. A file of sparse weights has 8 bytes for each weight and 8 for
-# each feature, so it pays if most weights are zero.
+# each feature, so it is smaller if most weights are zero.
 #
 # Size against accuracy
 # ---------------------

@@ -10,6 +10,8 @@ from tests.check_language import complaints
     [
         ("page.md", "# Title\n\nTraining goes\non here.\n", 4, "goes on"),
         ("page.md", "# Title\n\n## What is measured\n", 3, "## What"),
+        ("page.md", "# Title\n\nOn made-up\ntext.\n", 3, "made-up"),
+        ("page.md", "# Title\n\nA small step\npays.\n", 4, "pays"),
         ("module.py", '"""Title.\n\nIt is trained anew.\n"""\n', 3, "anew"),
         ("module.py", '"""How it works."""\n', 1, '"""How'),
         ("module.py", "x = 1  # the rank tells y\n", 1, "tells"),

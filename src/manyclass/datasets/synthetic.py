@@ -1,4 +1,4 @@
-"""Made-up text corpora of any size, for demonstrations, tests and benchmarks."""
+"""Synthetic text corpora of any size, for demonstrations, tests and benchmarks."""
 
 from __future__ import annotations
 

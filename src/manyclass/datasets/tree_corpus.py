@@ -1,4 +1,4 @@
-"""Made-up documents whose classes are the leaves of a tree."""
+"""Synthetic documents whose classes are the leaves of a tree."""
 
 from __future__ import annotations
 
