@@ -28,10 +28,17 @@ PHRASES = {
     r"\bas (?:it comes|they come)\b": "unchanged, with default parameters",
     r"\bhand(?:s|ed)? out\b": "return, expose",
     r"\bdearer\b": "more expensive",
+    # Headings, and the beginning of module docstrings and of header comments.
+    r'(?:\A\s*(?:""")?\s*|^#+ )(?:What|How(?!-| to\b)|Which|Whether|Where|Who|When)\b': "a noun",
+}
+# The same for pages alone.
+PAGE_PHRASES = {
     r"\bquick(?:er|est)\b": "faster, fastest",
     r"\b(?:is|are) an error\b": "raises an error",
     r"\bmade[ -]up\b": "synthetic",
     r"\btakes? the place of\b": "replace",
+    r"\bbeside\b": "next to, in addition to",
+    r"\b(?:that|those) of (?:training|before|the last)\b": "repeat the noun",
     r"\bscores? less the\b": "minus",
     r"\bbinary machines?\b": "binary SVM, classifier",
     r"\bout of fold\b": "cross-validated, held-out",
@@ -42,8 +49,6 @@ PHRASES = {
     r"\bsent out\b": "send to, receive",
     r"\bcomes? on top\b": "be added, also need",
     r"\bas (?:many|much) again\b": "more, in addition",
-    # Headings, and the beginning of module docstrings and of header comments.
-    r'(?:\A\s*(?:""")?\s*|^#+ )(?:What|How(?!-| to\b)|Which|Whether|Where|Who|When)\b': "a noun",
 }
 SUFFIXES = {".md", ".rst", ".py", ".hpp", ".cpp"}
 QUOTES = {"english.md"}  # quote phrases to avoid
@@ -77,7 +82,8 @@ def python_prose(text):
 def complaints(path):
     """Return one line for each phrase found in a file."""
     text, found = prose(path), []
-    for pattern, use in PHRASES.items():
+    phrases = PHRASES | PAGE_PHRASES if path.suffix == ".md" else PHRASES
+    for pattern, use in phrases.items():
         for match in re.finditer(pattern.replace(" ", r"\s+"), text, re.IGNORECASE | re.MULTILINE):
             line, phrase = text[: match.end()].count("\n") + 1, " ".join(match[0].split())
             found.append((line, f"{path}:{line}: {phrase!r}; write: {use}"))

@@ -17,8 +17,8 @@
 
 namespace manyclass {
 
-// A visit of a pair counts as one of so many classes in lanes, and saves time from fewer free pairs
-// than one in so many on (measured: 8 is slower where frequent labels share a group, 20 gains less).
+// A visit of a pair counts as one of so many classes in lanes, and pays from fewer free pairs than
+// one in so many on (measured: 8 is slower where frequent labels share a group, 20 gains less).
 inline constexpr std::int64_t kPairCost = 8, kFewPairs = 12;
 // W is copied twice; the rows must have so many numbers for each of its rows.
 inline constexpr std::int64_t kRowsOfFeature = 8;

@@ -1,4 +1,4 @@
-"""Synthetic documents, whole or in blocks: subject, length, words, and their tf-idf weights."""
+"""Made-up documents, whole or in blocks: subject, length, words, and their tf-idf weights."""
 
 from __future__ import annotations
 

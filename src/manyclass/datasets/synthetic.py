@@ -1,4 +1,4 @@
-"""Synthetic text corpora of any size, for demonstrations, tests and benchmarks."""
+"""Made-up text corpora of any size, for demonstrations, tests and benchmarks."""
 
 from __future__ import annotations
 

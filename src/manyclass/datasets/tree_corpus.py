@@ -1,4 +1,4 @@
-"""Synthetic documents whose classes are the leaves of a tree."""
+"""Made-up documents whose classes are the leaves of a tree."""
 
 from __future__ import annotations
 

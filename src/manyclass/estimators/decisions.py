@@ -6,7 +6,7 @@ Costs: for probabilities p_j of the classes j and costs Delta(j, c) of predictin
 
 the class of least expected cost. With Delta = 1 it is the class of the largest probability.
 Rejection: a row gets no class where its confidence is below a threshold. Confidence is the largest
-probability; without probabilities the top-2 margin, the largest score minus the second.
+probability; without probabilities the top-2 margin, the largest score less the second.
 Sources: Duda, Hart, Stork 2001 (Pattern Classification), sec. 2.2; Chow 1970 (On optimum
 recognition error and reject tradeoff), eq. 1.
 """
@@ -100,7 +100,7 @@ def _decide(
 
 
 def top2_margins(scores: Array) -> Numbers:
-    """Return the largest score minus the second largest of every row.
+    """Return the largest score less the second of every row.
 
     Parameters
     ----------

@@ -101,7 +101,7 @@ class LinearClassifier(FittedWeights, ClassifierMixin):
             ``predict_proba`` and up to 4,096 classes.
         reject : float, default=None
             Rows whose confidence is below it get ``reject_label``. Confidence is the largest
-            probability; of a model without ``predict_proba``, the largest score minus the second.
+            probability; of a model without ``predict_proba``, the largest score less the second.
         reject_label : label, default=None
             None: "" where classes are text, -1 where they are numbers. It must be no class.
 

@@ -75,7 +75,7 @@ def replacement(name: str) -> Iterator[IO[bytes]]:
 
 
 def reserve(handle: int, size: int) -> None:
-    """Allocate the space of an open file, so that a full disk raises an error before work."""
+    """Allocate the room that an open file needs, so that a full disk is an error before work."""
     try:
         os.posix_fallocate(handle, 0, max(size, 1))
     except OSError as error:

@@ -69,10 +69,9 @@ def load_svmlight(
     zero_based : bool, default=False
         Whether the file's indices count from 0 instead of 1.
     sort : bool, default=False
-        Whether to sort rows whose indices are not ascending, instead of raising an error.
+        Whether to sort a row whose indices are not ascending; else it is an error.
     sum_duplicates : bool, default=False
-        Whether to add the values of an index that occurs twice in a row, instead of raising an
-        error.
+        Whether to add up the values that a row gives for the same index; else it is an error.
     multilabel : bool, default=False
         Whether a line begins with the labels of its row, ``3,7,12 1:0.5 ...``, or with none of
         them: ``1:0.5 ...``.

@@ -53,7 +53,7 @@ def pieces(
 ) -> Generator[Piece]:
     """Cut an open file into whole lines, decompressed if need be, small pieces or `n_bytes` each.
 
-    Mapping a file is faster than reading it, but it must not be cut short then.
+    Mapping a file is quicker than reading it, but it must not be cut short then.
     """
     n_bytes = min(n_bytes, _CHUNK_BYTES)
     start = file.peek(LONGEST)[:LONGEST]  # type: ignore[attr-defined]  # buffered readers have it

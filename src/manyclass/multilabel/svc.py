@@ -61,7 +61,7 @@ SCORES_AT_A_TIME = 1 << 22
 
 @documented()
 class MultilabelSVC(LinearClassifier, BaseEstimator):
-    """Linear support vector machine for sets of labels: a binary SVM for each, exactly.
+    """Linear support vector machine for sets of labels: a binary machine for each, exactly.
 
     Solves, for examples x_i with the labels Y_i, and every label c,
 

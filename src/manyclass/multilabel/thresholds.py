@@ -1,4 +1,4 @@
-"""Thresholds of the scores of labels: given, or tuned for cross-validated F1."""
+"""Thresholds of the scores of labels: given, or tuned for F1 out of fold."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def thresholds_of(
 def tuned_thresholds(
     labelled: Labelled, options: Options, seed: int, n_folds: int
 ) -> NDArray[np.float64]:
-    """Choose a threshold for every label, with the largest cross-validated F1.
+    """Choose a threshold for every label, that of the largest F1 of scores out of fold.
 
     The rows are divided into folds at random; each fold is scored by a model of the others. All
     folds of some groups of labels are trained before the next ones, so that no array of all scores
@@ -125,7 +125,7 @@ def _scores(
     options: Options,
     seed: int,
 ) -> Iterator[tuple[Labels, Array]]:
-    """Yield the cross-validated scores of groups of labels, shape (n, size of the group)."""
+    """Yield the scores out of fold of groups of labels, shape (n, size of the group)."""
     data, dtype = labelled.rows, labelled.rows.dtype
     X = None if data.lies_on_device else data.matrix()
     out = [np.empty((labelled.indicator.shape[0], len(group)), dtype) for group in groups]

@@ -28,8 +28,8 @@ from manyclass.utils.machine import available_memory
 from manyclass.utils.types import Array, CsrArray, DType, IntArray, Rows
 
 MAX_INDEX = np.iinfo(np.int32).max
-# Rows share few features while less than this part of X is not zero (measured: what
-# saves time because a step changes few scores does so on news20 and sector, not on letter and dna).
+# Rows share few features while less than this part of X is not zero (measured: what pays because a
+# step changes few scores does so on news20 and sector, not on letter and dna).
 SPARSE = 0.05
 # An array is kept as it is when this share of it is not zero: CSR would then need as much memory or
 # more (float32: 4 bytes of index for each number).

@@ -101,9 +101,9 @@ class MergedColumns:
 
 
 def find_merged(problem: Problem) -> MergedColumns | None:
-    """Find columns that can be one; None where X is dense, or where it would save no time.
+    """Find columns that can be one; None where X is dense, or where it would not pay.
 
-    Some rows say first whether it may.
+    Some rows say first whether it may pay.
     """
     data = problem.dataset
     least = OF_FEATURE * data.n_features if problem.loss == "log_loss" else 0

@@ -36,7 +36,7 @@ class Coverage:
     Attributes
     ----------
     measure : str
-        "probability", the largest one of a row, or "top-2 margin", the largest score minus the
+        "probability", the largest one of a row, or "top-2 margin", the largest score less the
         second.
     thresholds : ndarray of shape (n_thresholds,), float64
         So that about 100, 95, 90, 80, 70, 60 and 50 % of the rows have at least this confidence.

@@ -17,7 +17,7 @@ T_t the weight of the examples of steps 1 to t; with v_i = 1 and |A_t| = r that 
 of W_t: with weights T_t^2 (``average=True``: polynomial decay, Shamir and Zhang 2013), or with
 equal weights from some step on (suffix average: Rakhlin, Shamir, Sridharan 2012).
 
-With offsets o of the classes, w_c . x + o_c replaces w_c . x in l.
+With offsets o of the classes, w_c . x + o_c takes the place of w_c . x in l.
 
 A row is drawn without replacement: every epoch visits all rows once. alpha = 1/(n C) makes f of the
 hinge the Crammer-Singer objective divided by n C. The perceptron's f has its minimum, 0, at W = 0:

@@ -24,7 +24,7 @@ class Blocks(Protocol):
     """X, of which the device holds some rows."""
 
     def block(self, part: slice) -> DeviceArray:
-        """Return some rows, one after the other; they are read fastest in their order."""
+        """Return some rows, one after the other; they are quickest in their order."""
 
     def take(self, numbers: DeviceArray) -> DeviceArray:
         """Return some rows by their numbers."""

@@ -118,7 +118,7 @@ class ClusterMixin:
         return device
 
     def _empty(self, method: str, options: Settings) -> Array:
-        """Return the result of a method for zero rows."""
+        """Return the result of a method for no row."""
         check_is_fitted(self)
         local = self.to_local()
         local.__dict__.pop("feature_names_in_", None)

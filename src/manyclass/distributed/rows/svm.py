@@ -1,6 +1,6 @@
 """The solver of support vector machines whose rows are in parts: consensus, then Newton's method.
 
-Begins with rounds of consensus (admm.py). If these converge slowly and W has few numbers, Newton's
+Begins with rounds of consensus (admm.py). Where these fall behind, and W has few numbers, Newton's
 method (proximal_newton.py, steps_on_parts.py) continues from the best V and the z of all parts.
 Both end with the certificate of all rows.
 """

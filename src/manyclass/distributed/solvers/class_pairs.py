@@ -105,7 +105,7 @@ class ClassPairSolver(DistributedSolver):
         self.constant = self._constant_loss()
         self.dual = self.constant
         self._rounding = 0.0  # how far W is from W(z) at most, when an epoch begins
-        self._polishes = True  # whether shrunk loops save time
+        self._polishes = True  # whether shrunk loops pay
         self._begin_epoch()
         if start is not None:
             self.certify()

@@ -175,7 +175,7 @@ class PrimalEngine(WeightArrays):
             self.bias(W)[:] = kept
 
     def weights(self, order: Literal["F", "K"] = "F") -> Array:
-        """Return W, a copy of shape (d + 1, k): by class, or ("K", faster) as it is laid out.
+        """Return W, a copy of shape (d + 1, k): by class, or ("K", quicker) as it is laid out.
 
         A constant that is added to intercepts that are not regularized changes nothing: their mean
         becomes 0.
