@@ -267,8 +267,10 @@ SweepResult sweep_blocks(const Examples<T>& examples, const WeightsView<T>& w, D
   const auto sweep = [&](const auto& visitor) {
     return sweep_lanes(visitor, w.n_classes, order, min_gap, active);
   };
-  if (examples.factors) return sweep(LaneVisitor<T, B, true>(examples, w, z, scratch.carry));
-  return sweep(LaneVisitor<T, B, false>(examples, w, z, scratch.carry));
+  if constexpr (kSpecialCases) {
+    if (!examples.factors) return sweep(LaneVisitor<T, B, false>(examples, w, z, scratch.carry));
+  }
+  return sweep(LaneVisitor<T, B, true>(examples, w, z, scratch.carry));
 }
 
 // The same for as many blocks as the rows of z have.

@@ -123,11 +123,9 @@ inline constexpr std::int64_t kPanel = 32;  // sizes are multiples of it
 // The tables for rows of W of 1, 2, ... blocks of 64 bytes.
 template <class T>
 struct NewtonKernelsByBlocks {
-  NewtonKernels<T> tables[2][DualLanes<T>::kMaxBlocks];  // without factors of losses, and with
+  NewtonKernels<T> tables[DualLanes<T>::kMaxBlocks];
 
-  const NewtonKernels<T>& of(std::int64_t n_blocks, bool has_factors) const {
-    return tables[has_factors ? 1 : 0][n_blocks - 1];
-  }
+  const NewtonKernels<T>& of(std::int64_t n_blocks) const { return tables[n_blocks - 1]; }
 };
 
 }  // namespace manyclass

@@ -143,13 +143,13 @@ void put_row(const Row<T>& row, std::int64_t bias_at, T factor, T* to, std::int6
 
 // Sparse rows are added entry by entry, others in whole panels: a vector operation of a panel costs
 // about as much as kSparse single entries.
-template <class T, int B, bool kFactors>
+template <class T, int B>
 void gram_zone(const Proximal<T>& problem, const Response<T>& response, T* a, std::int64_t size,
                T* panel, std::int64_t begin, std::int64_t end) {
   constexpr std::int64_t kSparse = 5;
-  using Visitor = ProximalVisitor<T, B, kFactors>;
+  using Visitor = ProximalVisitor<T, B>;
   const Examples<T>& examples = problem.examples;
-  const LaneVisitor<T, B, kFactors> visitor(examples, response.moves, response.z);
+  const RowVisitor<T, B> visitor(examples, response.moves, response.z);
   const Visitor proximal(problem);
   const std::int32_t k = response.moves.n_classes;
   std::int64_t depth = 0;
@@ -225,10 +225,10 @@ inline void add_to_block(const SquareOfRow& square, std::int64_t n, bool is_dens
 }
 
 // add(b, c, value) for the entries b <= c of B^T J B that are not 0.
-template <class T, int B, bool kFactors, class Add>
-void for_each_pair(const Proximal<T>& problem, const LaneVisitor<T, B, kFactors>& visitor,
-                   std::int32_t i, double share, Add add) {
-  using Visitor = ProximalVisitor<T, B, kFactors>;
+template <class T, int B, class Add>
+void for_each_pair(const Proximal<T>& problem, const RowVisitor<T, B>& visitor, std::int32_t i,
+                   double share, Add add) {
+  using Visitor = ProximalVisitor<T, B>;
   const Visitor proximal(problem);
   const bool relative = problem.examples.formulation.relative;
   const std::int32_t y = problem.examples.labels[i];
@@ -256,11 +256,11 @@ void for_each_pair(const Proximal<T>& problem, const LaneVisitor<T, B, kFactors>
   add(y, y, proximal.mean_scale(e, e.z, n) * n);
 }
 
-template <class T, int B, bool kFactors>
+template <class T, int B>
 void whole_hessian(const Proximal<T>& problem, const Response<T>& response, const ClassBlocks& to,
                    const SquareOfRow& square, std::int64_t begin, std::int64_t end) {
   const Csr<T>& x = problem.examples.x;
-  const LaneVisitor<T, B, kFactors> visitor(problem.examples, response.moves, response.z);
+  const RowVisitor<T, B> visitor(problem.examples, response.moves, response.z);
   for (std::int64_t m = begin; m < end; ++m) {
     const std::int32_t i = response.zone[m];
     const auto share = static_cast<double>(response.share[m]);

@@ -10,17 +10,17 @@
 
 namespace manyclass::MANYCLASS_ISA {
 
-template <class T, int B, bool kFactors>
-inline constexpr NewtonKernels<T> kTable{score_rows<T, B, kFactors>,
-                                         add_dual_rows<T, B, kFactors>,
-                                         respond_rows<T, B, kFactors>,
-                                         hessian_product<T, B, kFactors>,
-                                         slope_rows<T, B, kFactors>,
-                                         estimate_rows<T, B, kFactors>,
-                                         gram_zone<T, B, kFactors>,
+template <class T, int B>
+inline constexpr NewtonKernels<T> kTable{score_rows<T, B>,
+                                         add_dual_rows<T, B>,
+                                         respond_rows<T, B>,
+                                         hessian_product<T, B>,
+                                         slope_rows<T, B>,
+                                         estimate_rows<T, B>,
+                                         gram_zone<T, B>,
                                          factor_panel<T>,
                                          solve_factor<T, B>,
-                                         whole_hessian<T, B, kFactors>,
+                                         whole_hessian<T, B>,
                                          factor_panel<double>,
                                          solve_whole,
                                          centre_rows<T>,
@@ -32,8 +32,7 @@ inline constexpr NewtonKernels<T> kTable{score_rows<T, B, kFactors>,
 template <class T>
 struct TableOf<NewtonKernelsByBlocks<T>> {
   static constexpr NewtonKernelsByBlocks<T> value{
-      {{kTable<T, 1, false>, kTable<T, 2, false>, kTable<T, 3, false>, kTable<T, 4, false>},
-       {kTable<T, 1, true>, kTable<T, 2, true>, kTable<T, 3, true>, kTable<T, 4, true>}}};
+      {kTable<T, 1>, kTable<T, 2>, kTable<T, 3>, kTable<T, 4>}};
 };
 
 template const NewtonKernelsByBlocks<float>& kernel_table();

@@ -32,11 +32,15 @@
 
 namespace manyclass::MANYCLASS_ISA {
 
+// With factors of losses and without: one branch a row is little here.
+template <class T, int B>
+using RowVisitor = LaneVisitor<T, B, true>;
+
 // One example of the proximal problem.
-template <class T, int B, bool kFactors>
+template <class T, int B>
 class ProximalVisitor {
  public:
-  using Visitor = LaneVisitor<T, B, kFactors>;
+  using Visitor = RowVisitor<T, B>;
   using View = typename Visitor::View;
   using Lanes = typename Visitor::Lanes;
   static constexpr std::int64_t kStride = B * DualLanes<T>::kBlock;
@@ -64,7 +68,7 @@ class ProximalVisitor {
     return (unbounded(e, centre) > zero()).bits() == 0;
   }
   Lanes respond(const View& e, const Lanes& centre) const {
-    if (f_.maximum) return LaneSubproblem<T, B, kFactors>::without_noise(simplex(e, centre));
+    if (f_.maximum) return LaneSubproblem<T, B, true>::without_noise(simplex(e, centre));
     return min(max(unbounded(e, centre), zero()), upper(e));
   }
 
@@ -141,29 +145,29 @@ class ProximalVisitor {
   const Formulation& f_;
 };
 
-template <class T, int B, bool kFactors>
+template <class T, int B>
 void score_rows(const Examples<T>& examples, const WeightsView<T>& w, const DualLanes<T>& z,
                 T* scores, std::int64_t begin, std::int64_t end) {
-  const LaneVisitor<T, B, kFactors> visitor(examples, w, z);
+  const RowVisitor<T, B> visitor(examples, w, z);
   for (std::int64_t i = begin; i < end; ++i) {
     visitor.scores(examples.x.row(i)).put(scores + i * z.stride());
   }
 }
 
-template <class T, int B, bool kFactors>
+template <class T, int B>
 void add_dual_rows(const Examples<T>& examples, const WeightsView<T>& w, const DualLanes<T>& z,
                    std::int64_t begin, std::int64_t end) {
-  const LaneVisitor<T, B, kFactors> visitor(examples, w, z);
+  const RowVisitor<T, B> visitor(examples, w, z);
   for (std::int64_t i = begin; i < end; ++i) visitor.add_duals(i);
 }
 
-template <class T, int B, bool kFactors>
+template <class T, int B>
 ResponseResult respond_rows(const Proximal<T>& problem, const Response<T>& response,
                             std::int64_t begin, std::int64_t end) {
-  using Visitor = ProximalVisitor<T, B, kFactors>;
+  using Visitor = ProximalVisitor<T, B>;
   using Lanes = typename Visitor::Lanes;
   const Examples<T>& examples = problem.examples;
-  const LaneVisitor<T, B, kFactors> visitor(examples, response.moves, response.z);
+  const RowVisitor<T, B> visitor(examples, response.moves, response.z);
   const Visitor proximal(problem);
   ResponseResult result;
   for (std::int64_t i = begin; i < end; ++i) {
@@ -195,14 +199,14 @@ ResponseResult respond_rows(const Proximal<T>& problem, const Response<T>& respo
   return result;
 }
 
-template <class T, int B, bool kFactors>
+template <class T, int B>
 void hessian_product(const Proximal<T>& problem, const Response<T>& response,
                      const WeightsView<T>& p, const WeightsView<T>& out, std::int64_t begin,
                      std::int64_t end) {
-  using Visitor = ProximalVisitor<T, B, kFactors>;
+  using Visitor = ProximalVisitor<T, B>;
   using Lanes = typename Visitor::Lanes;
-  const LaneVisitor<T, B, kFactors> from(problem.examples, p, response.z);
-  const LaneVisitor<T, B, kFactors> to(problem.examples, out, response.z);
+  const RowVisitor<T, B> from(problem.examples, p, response.z);
+  const RowVisitor<T, B> to(problem.examples, out, response.z);
   const Visitor proximal(problem);
   for (std::int64_t m = begin; m < end; ++m) {
     const std::int32_t i = response.zone[m];
@@ -218,14 +222,14 @@ void hessian_product(const Proximal<T>& problem, const Response<T>& response,
   }
 }
 
-template <class T, int B, bool kFactors>
+template <class T, int B>
 SlopeResult slope_rows(const Proximal<T>& problem, double t, std::span<const std::int32_t> rows,
                        std::int32_t* near) {
-  using Visitor = ProximalVisitor<T, B, kFactors>;
+  using Visitor = ProximalVisitor<T, B>;
   using Lanes = typename Visitor::Lanes;
   const WeightsView<T> none{nullptr, problem.examples.x.n_features, problem.centre.n_classes(),
                             problem.centre.stride()};
-  const LaneVisitor<T, B, kFactors> visitor(problem.examples, none, problem.centre);
+  const RowVisitor<T, B> visitor(problem.examples, none, problem.centre);
   const Visitor proximal(problem);
   SlopeResult result;
   for (const std::int32_t i : rows) {
@@ -244,12 +248,12 @@ SlopeResult slope_rows(const Proximal<T>& problem, double t, std::span<const std
   return result;
 }
 
-template <class T, int B, bool kFactors>
+template <class T, int B>
 SweepResult estimate_rows(const Proximal<T>& problem, std::int64_t begin, std::int64_t end) {
-  using Lanes = typename ProximalVisitor<T, B, kFactors>::Lanes;
+  using Lanes = typename ProximalVisitor<T, B>::Lanes;
   const WeightsView<T> none{nullptr, problem.examples.x.n_features, problem.centre.n_classes(),
                             problem.centre.stride()};
-  const LaneVisitor<T, B, kFactors> visitor(problem.examples, none, problem.centre);
+  const RowVisitor<T, B> visitor(problem.examples, none, problem.centre);
   SweepResult result;
   for (std::int64_t i = begin; i < end; ++i) {
     if (!(problem.examples.norms[i] > 0)) continue;

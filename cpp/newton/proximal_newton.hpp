@@ -36,8 +36,7 @@ class ProximalNewton final : public Newton {
   explicit ProximalNewton(LaneEngine<T>& engine)
       : ProximalNewton(engine, engine.problem().examples(), engine.z(),
                        kernels_for<NewtonKernelsByBlocks<T>>(engine.problem().instruction_set())
-                           .of(engine.z().stride() / DualLanes<T>::kBlock,
-                               static_cast<bool>(engine.problem().examples().factors))) {}
+                           .of(engine.z().stride() / DualLanes<T>::kBlock)) {}
 
   void rebuild(bool anew) override {
     arrays_.clear(at_centre_);

@@ -5,3 +5,15 @@
 #ifndef MANYCLASS_ISA
 #define MANYCLASS_ISA baseline
 #endif
+
+namespace manyclass::MANYCLASS_ISA {
+
+// Whether a kernel has a faster variant for a common special case. The x86 baseline, for processors
+// of before 2013, does without: half the time to compile it.
+#if defined(__x86_64__) && !defined(__AVX2__)
+inline constexpr bool kSpecialCases = false;
+#else
+inline constexpr bool kSpecialCases = true;
+#endif
+
+}  // namespace manyclass::MANYCLASS_ISA
