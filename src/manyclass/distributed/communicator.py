@@ -107,12 +107,7 @@ class Serial:
 
 
 class MPICommunicator:
-    """A communicator of mpi4py.
-
-    Parameters
-    ----------
-    comm : mpi4py.MPI.Comm
-    """
+    """A communicator of mpi4py."""
 
     def __init__(self, comm: MPI.Comm) -> None:
         from mpi4py import MPI
@@ -187,17 +182,7 @@ class MPICommunicator:
 
 
 def as_communicator(communicator: Any) -> Communicator:
-    """Return a communicator of mpi4py, or one of this module's kind, as the latter.
-
-    Parameters
-    ----------
-    communicator : mpi4py.MPI.Comm, Communicator or None
-        None, or of one process: one process alone.
-
-    Returns
-    -------
-    Communicator
-    """
+    """Return a communicator of mpi4py as one of this module; None: one process alone."""
     if communicator is None:
         return Serial()
     if hasattr(communicator, "Get_rank"):
@@ -219,21 +204,9 @@ def exchange_lists(
     kinds: Sequence[DType],
     source: int | None,
 ) -> list[Array]:
-    """Send 1-D arrays of any lengths, and receive others.
+    """Send 1-D arrays of any lengths, one for each of `kinds`, and return those that came.
 
-    Parameters
-    ----------
-    communicator : Communicator
-    outgoing : sequence of ndarray
-        One for each of `kinds`; empty where there is no destination.
-    destination : int or None
-    kinds : sequence of dtype
-    source : int or None
-
-    Returns
-    -------
-    list of ndarray
-        What came: one for each of `kinds`, empty where there is no source.
+    Nothing is sent without a destination, and nothing comes without a source.
     """
     sent, received = np.zeros(len(kinds), np.int64), np.zeros(len(kinds), np.int64)
     if destination is not None:

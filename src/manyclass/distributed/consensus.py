@@ -37,21 +37,8 @@ def known_to_all(error: E, rank: int) -> E:
 def agreed(communicator: Communicator, step: Callable[[], R]) -> R:
     """Take a step that each rank takes alone, and that ends all ranks if it fails on one.
 
-    Parameters
-    ----------
-    communicator : Communicator
-    step : callable
-
-    Returns
-    -------
-    Result of the step.
-
-    Raises
-    ------
-    Exception
-        That of the step, where it failed; its ``reported_by`` is the first rank with an error.
-    OtherRankError
-        Where it did not.
+    An error has the first rank that has one as ``reported_by``; the other ranks raise
+    OtherRankError.
     """
     if communicator.size == 1:
         return step()
@@ -90,10 +77,7 @@ def check_same(
 ) -> None:
     """Refuse ranks that were given different problems, or other things that they share.
 
-    Raises
-    ------
-    ValueError
-        On every rank, in the same words: the first rank that differs from rank 0, and in what.
+    Every rank raises the same error: the first rank that differs from rank 0, and in what.
     """
     mine = np.frombuffer(json.dumps(facts).encode(), np.uint8)
     first, *others = (json.loads(text.tobytes()) for text in communicator.all_gather(mine))
@@ -126,10 +110,7 @@ def of_first(communicator: Communicator, here: int) -> int:
 def world() -> Communicator:
     """Return all processes that mpiexec started together with this one, perhaps it alone.
 
-    Raises
-    ------
-    ValueError
-        If mpi4py is missing, finds no MPI library, or one that is not mpiexec's.
+    Raises ValueError if mpi4py is missing, finds no MPI library, or one that is not mpiexec's.
     """
     if mpiexec.started() == 1:
         return as_communicator(None)

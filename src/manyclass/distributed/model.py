@@ -42,13 +42,8 @@ from manyclass.utils.types import Array, DType, Settings
 class RanksTraining(Training):
     """One fit of a model on all ranks of its communicator.
 
-    Parameters
-    ----------
-    model : MulticlassSVC
-    ranks : Communicator
-    gathers : bool, default=True
-        Whether every rank is given W; otherwise the model has no ``coef_`` and ``intercept_``,
-        unless there are two classes.
+    Every rank is given W if ``gathers``; otherwise the model has no ``coef_`` and ``intercept_``,
+    unless there are two classes.
     """
 
     model: MulticlassSVC
@@ -144,13 +139,7 @@ class RanksTraining(Training):
 
 
 def training_on(model: MulticlassSVC) -> Training:
-    """Return the fit of a model on all ranks of its communicator, or in this process alone.
-
-    Raises
-    ------
-    ValueError
-        If a parameter is not valid, and there is one process.
-    """
+    """Return the fit of a model on all ranks of its communicator, or in this process alone."""
     given = model.communicator
     if hasattr(given, "Get_rank") or hasattr(given, "send_receive"):
         ranks = as_communicator(given)
@@ -165,10 +154,6 @@ class ShardedTraining:
 
     As ``MulticlassSVC.fit`` and ``save_model``, but that no rank has more of W than its own share
     and a few rows.
-
-    Parameters
-    ----------
-    model : MulticlassSVC
     """
 
     def __init__(self, model: MulticlassSVC) -> None:
@@ -179,16 +164,6 @@ class ShardedTraining:
         """Train the model, which then has all but ``coef_`` and ``intercept_``.
 
         With two classes, or one rank, it has these as well.
-
-        Parameters
-        ----------
-        X, y
-            As for ``MulticlassSVC.fit``.
-
-        Raises
-        ------
-        ValueError, FloatingPointError, MemoryError
-            As there.
         """
         ranks = as_communicator(self.model.communicator)
         if ranks.size == 1:
@@ -201,17 +176,8 @@ class ShardedTraining:
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the model file on rank 0; an error during the transfer aborts all ranks.
 
-        Parameters
-        ----------
-        path : str or path-like
-            Where to; an existing file is replaced.
-
-        Raises
-        ------
-        ValueError, OSError
-            As ``save_model``, on rank 0.
-        OtherRankError
-            On the others, unless they have returned.
+        Rank 0 raises the errors of ``save_model``, the others OtherRankError, unless they have
+        returned.
         """
         if self._weights is not None:
             _save(path, self.model, self._weights)

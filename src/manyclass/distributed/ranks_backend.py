@@ -29,11 +29,7 @@ LARGEST_TABLE = 4096  # classes, of what is added to their scores
 class Ranks:
     """Training on ranks, each of which has a share of the classes.
 
-    Parameters
-    ----------
-    communicator : Communicator
-    gathers : bool, default=True
-        Whether every rank is given W; otherwise W is returned as ``ShardedWeights``.
+    Every rank is given W if ``gathers``; otherwise W is returned as ``ShardedWeights``.
     """
 
     def __init__(self, communicator: Communicator, *, gathers: bool = True) -> None:
@@ -98,12 +94,7 @@ def distributed_solver(
 
 
 def check_formulation(problem: Problem) -> None:
-    """Refuse what cannot be spread over ranks.
-
-    Raises
-    ------
-    ValueError
-    """
+    """Refuse what cannot be spread over ranks."""
     if problem.base is not None:
         _check_base(problem)
     if problem.formulation.takes_maximum and problem.formulation.centred:
@@ -131,14 +122,7 @@ def _check_base(problem: Problem) -> None:
 
 
 class RanksCheckpoints(Checkpoints):
-    """Hook that keeps the checkpoints of a training on ranks; every rank has it.
-
-    Parameters
-    ----------
-    folder, minutes, facts, seed
-        As of ``Checkpoints``; the seed is that of rank 0.
-    ranks : Communicator
-    """
+    """Hook that keeps the checkpoints of a training on ranks, with the seed of rank 0."""
 
     def __init__(
         self,

@@ -49,24 +49,13 @@ class SparseWeightRows(NamedTuple):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ShardedWeights:
-    """W, shape (n_rows, k). Every rank calls the same methods in the same order.
-
-    Attributes
-    ----------
-    communicator : Communicator
-    blocks : list of Block
-        With every class once; the same on all ranks, but for the weights.
-    n_rows : int
-    dtype : dtype
-    sparse : bool
-        Whether W is to be sparse; the blocks may be either.
-    """
+    """W, shape (n_rows, k). Every rank calls the same methods in the same order."""
 
     communicator: Communicator
-    blocks: list[Block]
+    blocks: list[Block]  # with every class once; the same on all ranks, but for the weights
     n_rows: int
     dtype: DType
-    sparse: bool
+    sparse: bool  # whether W is to be sparse; the blocks may be either
 
     @property
     def n_classes(self) -> int:

@@ -25,22 +25,11 @@ ALIGNMENT = 64
 
 
 class SharedArrays:
-    """Arrays of given lengths, zeros at first, one copy on each machine.
+    """Arrays of given lengths and types, zeros at first, one copy on each machine.
 
-    Every rank calls the same methods in the same order. Mapped arrays outlive the file object.
-
-    Parameters
-    ----------
-    communicator : Communicator
-    lengths : dict of (int, dtype)
-        Of each array, by name; the same on every rank.
-
-    Raises
-    ------
-    OSError
-        If there is no room for them, on the first rank of the machine.
-    OtherRankError
-        On the other ranks.
+    Every rank calls the same methods in the same order. Mapped arrays outlive the file object. If
+    there is no room for them, the first rank of the machine raises OSError, the others
+    OtherRankError.
     """
 
     def __init__(

@@ -32,31 +32,11 @@ def choose_for_ranks(
     keeps_duals: bool = True,
     sharing: int = 1,
 ) -> Choice:
-    """Choose how W is held and returned where its classes are spread over ranks.
+    """Choose how W is held and returned if its classes are spread over ranks.
 
-    Parameters
-    ----------
-    problem : Problem
-    wanted : {"auto", "dense", "sparse"}
-    n_ranks : int
-    gathers : bool, default=True
-        Whether every rank is given W in the end.
-    keeps_duals : bool, default=True
-        Whether z is returned, too.
-    sharing : int, default=1
-        Ranks on this machine.
-
-    Returns
-    -------
-    Choice
-        What each rank needs: its share, all z and, if it is given W, that.
-
-    Raises
-    ------
-    ValueError
-        If sparse weights are wanted of a formulation whose W is dense by nature.
-    MemoryError
-        If that does not fit.
+    What each rank needs is its share, all z and, if it is given W (`gathers`), that; `sharing`
+    ranks are on this machine. Raises ValueError if sparse weights are wanted of a formulation whose
+    W is dense by nature, MemoryError if W and z do not fit.
     """
     memory = available_memory(sharing)
     if problem.formulation.centred:

@@ -42,15 +42,9 @@ INLINE, KEPT = 1 << 16, 3
 
 
 class Cluster(Protocol):
-    """Parts of the rows on the workers of an engine.
+    """Parts of the rows on the workers of an engine."""
 
-    Attributes
-    ----------
-    asks_slowly : bool
-        Whether a question takes longer than sums of some ten thousand rows.
-    """
-
-    asks_slowly: bool
+    asks_slowly: bool  # whether a question takes longer than sums of some ten thousand rows
 
     @property
     def n_parts(self) -> int:
@@ -86,13 +80,7 @@ class RemoteArray:
 
 
 class RemoteParts:
-    """The parts on a cluster, whose sums this process asks for.
-
-    Parameters
-    ----------
-    cluster : Cluster
-    plan : Plan
-    """
+    """The parts on a cluster, whose sums this process asks for."""
 
     def __init__(self, cluster: Cluster, plan: Plan) -> None:
         self.cluster, self.plan = cluster, cluster.send(plan)
@@ -162,14 +150,7 @@ class ClusterBackend(OneProcess):
 
 
 class ClusterTraining(Training):
-    """One fit of a model whose rows are on a cluster.
-
-    Parameters
-    ----------
-    model : MulticlassSVC or MultinomialLogisticRegression
-    cluster : Cluster
-        Freed in the end.
-    """
+    """One fit of a model whose rows are on a cluster, which is freed in the end."""
 
     model: Model
 

@@ -48,13 +48,9 @@ class Scattered:
 
 @dataclass(frozen=True, slots=True)
 class Where:
-    """The devices of workers.
+    """The device of training, and the numbers of the workers of each machine.
 
-    Attributes
-    ----------
-    device : str
-    numbers : dict of int
-        Of the workers of each machine, by their names, which they keep when they restart.
+    Workers are known by their names, which they keep when they restart.
     """
 
     device: str
@@ -68,15 +64,8 @@ class Where:
 class DaskParts:
     """Parts as futures on the workers of a client.
 
-    Parameters
-    ----------
-    client : distributed.Client
-    blocks : list of tuple of Delayed
-        X, y and perhaps the weights of each part.
-    held : list of Future
-        Rows that workers have already.
-    device : str, default=None
-        Where each worker trains.
+    ``blocks`` are X, y and perhaps the weights of each part; ``held`` are rows that workers have
+    already; each worker trains on ``device``.
     """
 
     asks_slowly = False
@@ -223,13 +212,7 @@ class DaskParts:
         )
 
     def _results(self, futures: list[Future]) -> Answers:
-        """Wait for tasks.
-
-        Raises
-        ------
-        CancelledError
-            If a worker that has parts is lost.
-        """
+        """Wait for tasks; raise CancelledError if a worker that has parts is lost."""
         # distributed.wait raises where time is up: its traceback keeps what callers refer to.
         ended, n_left, patience = Semaphore(0), len(futures), WAIT
         for future in futures:

@@ -50,24 +50,12 @@ Answers: TypeAlias = list[Any]  # of a method of all parts, in their order
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Plan:
-    """Facts that all parts need before training.
-
-    Attributes
-    ----------
-    common : GlobalInfo
-        Classes, and what else the parts have in common.
-    model : MulticlassSVC or MultinomialLogisticRegression
-        Not fitted; its ``n_jobs`` are threads for each part.
-    on_device : bool, default=False
-        Whether the rows of all parts lie on devices, or go to them.
-    firsts : dict of int, default={}
-        Number of the first row among all, by the number of the part.
-    """
+    """Facts that all parts need before training."""
 
     common: GlobalInfo
-    model: Model
-    on_device: bool = False
-    firsts: Mapping[int, int] = field(default_factory=dict)
+    model: Model  # not fitted; its n_jobs are threads for each part
+    on_device: bool = False  # whether the rows of all parts lie on devices, or go to them
+    firsts: Mapping[int, int] = field(default_factory=dict)  # first row among all, by part
 
     def following(self, parts: Sequence[PartInfo]) -> Plan:
         """Return the plan for parts that follow each other."""
@@ -97,25 +85,9 @@ class ArraySpec(NamedTuple):
 class Part:
     """A part of the rows, where it is.
 
-    Parameters
-    ----------
-    number : int
-        Of the part.
-    *rows : objects
-        X, y and perhaps weights, as of ``MultinomialLogisticRegression.fit``.
-    read : callable, default=None
-        Turns other objects into these.
-    device : str, default=None
-        Where dense rows in host memory are trained: the name of a device of PyTorch.
-
-    Attributes
-    ----------
-    error : Exception or None
-        What is wrong with the rows.
-    about : dict
-        What the others must know of them.
-    pages : mmap or None
-        Of the rows, where they are dropped after each answer.
+    ``rows`` are X, y and perhaps weights, as of ``MultinomialLogisticRegression.fit``, or objects
+    that ``read`` turns into these. Dense rows in host memory are trained on ``device`` of PyTorch.
+    ``about`` is what the others must know of the rows, ``error`` what is wrong with them.
     """
 
     def __init__(
@@ -127,7 +99,7 @@ class Part:
         self._given: tuple[Rows, Array, NDArray[np.float64]] | None = None  # until it is planned
         self._problem: Problem | None = None
         self._rows: PartOfRows | None = None
-        self.pages: mmap.mmap | None = None
+        self.pages: mmap.mmap | None = None  # of the rows, if they are dropped after each answer
         self._lock = threading.Lock()
         reads: Read = read or _as_given
         self.error = self._tried(lambda: self._load(*reads(*rows)))

@@ -31,19 +31,7 @@ OF_GPUS = ("cuda", "xpu")  # devices that Ray counts as GPUs, and shows to those
 
 
 class PartServer:
-    """The parts of one actor.
-
-    Parameters
-    ----------
-    numbers : list of int
-        Of the parts.
-    read : callable
-        Turns the objects of a part into X, y and perhaps weights.
-    device : str or None
-        Where their rows are trained.
-    *objects
-        As many for each part.
-    """
+    """The parts of one actor, with as many objects for each, which ``read`` turns into rows."""
 
     def __init__(
         self, numbers: list[int], read: Read, device: str | None, *objects: object
@@ -70,18 +58,9 @@ class PartServer:
 
 
 class RayParts:
-    """Parts in actors.
+    """Parts in actors, each of which reserves a GPU if ``device`` is one.
 
-    Parameters
-    ----------
-    blocks : list of tuple of ObjectRef
-        The objects of each part.
-    read : callable
-        Turns them into X, y and perhaps weights.
-    n_jobs : int or None
-        Threads of each actor.
-    device : str, default=None
-        Where each actor trains: it reserves a GPU, if that is one.
+    ``blocks`` are the objects of each part, which ``read`` turns into X, y and perhaps weights.
     """
 
     asks_slowly = False

@@ -67,10 +67,7 @@ def training_of(estimator: type[ClusterMixin]) -> Settings:
 class ColumnParams(Params):
     """Parameters that Estimator and Model share: names of columns.
 
-    Attributes
-    ----------
-    outputs : dict
-        Default name of the column of the model's numbers, by its parameter.
+    ``outputs`` has the default name of the column of the model's numbers, by its parameter.
     """
 
     outputs: ClassVar[Settings] = {}
@@ -101,21 +98,11 @@ class ColumnParams(Params):
 
 
 class SparkEstimator(Estimator, ColumnParams, DefaultParamsReadable, DefaultParamsWritable):
-    """Base of the Estimators.
+    """Base of the Estimators."""
 
-    Attributes
-    ----------
-    plain : type
-        Of the estimator of one process.
-    training : dict
-        Its parameters that a user may set, with their defaults.
-    trained : type
-        Of what ``fit`` returns.
-    """
-
-    plain: ClassVar[type[Local]]
-    training: ClassVar[Settings]
-    trained: ClassVar[type[SparkModel]]
+    plain: ClassVar[type[Local]]  # of one process
+    training: ClassVar[Settings]  # its parameters that a user may set, with their defaults
+    trained: ClassVar[type[SparkModel]]  # what fit returns
 
     @classmethod
     def defaults(cls) -> Settings:

@@ -39,13 +39,7 @@ PARTS: dict[str, Part] = {}  # of this process of an executor, by their files
 
 
 class SparkParts:
-    """Parts on executors.
-
-    Parameters
-    ----------
-    rows : DataFrame
-        Of columns X (numbers, or the fields of a vector), y and perhaps w.
-    """
+    """Parts on executors; rows have columns X (numbers, or fields of a vector), y and perhaps w."""
 
     asks_slowly = True
 

@@ -29,18 +29,11 @@ MOVES = {SvmRows.round.__name__, SvmRows.move_duals.__name__}  # questions that 
 
 
 class CachedPart:
-    """The part whose z and U this process holds.
-
-    Attributes
-    ----------
-    rows : SvmRows or None
-    file : tuple of int, or None
-        Identity of the file that says the same; None where no file does.
-    """
+    """The part whose z and U this process holds."""
 
     def __init__(self) -> None:
         self.rows: SvmRows | None = None
-        self.file: tuple[int, int] | None = None
+        self.file: tuple[int, int] | None = None  # identity of the file that says the same
 
     def take(self, rows: SvmRows) -> None:
         """Hold a part, and no other one."""

@@ -85,27 +85,9 @@ LONG, STILL = 20, 0.95
 
 
 class ConsensusAdmm:
-    """Solver of an SVM whose rows are in parts.
+    """Solver of an SVM whose rows are in parts, which are SvmRows.
 
-    Parameters
-    ----------
-    problem : Problem
-        Of all rows, or without them: its features, classes and formulation.
-    parts : Parts
-        Of SvmRows.
-    start : Start or None
-        Its W is where V begins.
-    seed : int
-        Orders the visits.
-    began : float
-        When training began, by ``time.perf_counter``.
-
-    Attributes
-    ----------
-    dual : float
-        The largest D at the z of all parts.
-    zero_objective : float
-        P(0).
+    The problem is that of all rows, or without them; the W of a start is where V begins.
     """
 
     is_exact = True
@@ -293,13 +275,7 @@ def power_of_two(number: float) -> float:
 
 
 def consensus_options(model: MulticlassSVC) -> Options:
-    """Return how a problem is trained whose rows are in parts.
-
-    Raises
-    ------
-    ValueError
-        If it is not.
-    """
+    """Return how a problem is trained whose rows are in parts; refuse what is not."""
     if model.solver not in DEFAULT_SOLVERS:
         raise ValueError(
             f"solver={model.solver!r} trains in one process; with split='rows' use solver='auto'"

@@ -36,13 +36,7 @@ ACCURACY = 0.03  # of a part's direction: parts differ by more
 
 
 class NewtonRows(LogisticRows):
-    """The rows of a part, which can find a direction of its own.
-
-    Parameters
-    ----------
-    problem : Problem
-    n_jobs : int, default=1
-    """
+    """The rows of a part, which can find a direction of its own."""
 
     def __init__(self, problem: Problem, n_jobs: int = 1) -> None:
         super().__init__(problem, n_jobs)

@@ -28,24 +28,12 @@ KINDS = {"i": "whole numbers", "u": "whole numbers", "b": "booleans", "f": "numb
 
 @dataclass(frozen=True, slots=True, eq=False)
 class GlobalInfo:
-    """What all parts have in common.
-
-    Attributes
-    ----------
-    dtype : dtype
-        Of X.
-    classes : ndarray of shape (k,)
-        Of all parts, ascending.
-    of_class : ndarray of shape (k,)
-        Their weights.
-    bias : float
-        Value of the appended constant feature; 0 = no intercept.
-    """
+    """What all parts have in common."""
 
     dtype: DType
-    classes: Array
-    of_class: NDArray[np.float64]
-    bias: float
+    classes: Array  # of all parts, ascending
+    of_class: NDArray[np.float64]  # their weights
+    bias: float  # value of the appended constant feature; 0 = no intercept
 
 
 def part_of(
@@ -57,32 +45,11 @@ def part_of(
     bias: float,
     names: list[str] | None,
 ) -> tuple[Dataset, Array]:
-    """Turn the validated rows of this rank into its part of the data set.
+    """Turn the validated rows of this rank into its part of the data; return the classes of all.
 
-    Parameters
-    ----------
-    ranks : Communicator
-    X : ndarray or CSR of shape (n, d)
-    y : ndarray of shape (n,)
-    weights : ndarray of shape (n,)
-        Of the rows, not negative.
-    class_weight : dict, "balanced" or None
-    bias : float
-        Value of the appended constant feature; 0 = no intercept.
-    names : list of str or None
-        Of the columns.
-
-    Returns
-    -------
-    Dataset
-        Its rows of a positive weight; there may be none.
-    ndarray of shape (k,)
-        The classes of all parts, ascending.
-
-    Raises
-    ------
-    ValueError
-        On every rank, in the same words.
+    The part has the rows of a positive weight; there may be none. `bias` is the value of the
+    appended constant feature, or 0; `names` are those of the columns. Errors are the same on every
+    rank.
     """
     parts = _gathered(ranks, about_rows(X, y, weights, names))
     try:
@@ -115,10 +82,7 @@ def about_rows(
 def global_info(parts: list[Settings], class_weight: ClassWeight, bias: float) -> GlobalInfo:
     """Return what parts have in common, from what is known of each (``about_rows``).
 
-    Raises
-    ------
-    ValueError
-        If a part does not fit the others, which it names, or there are fewer than two classes.
+    Refuse a part that does not fit the others, by its number, and fewer than two classes.
     """
     filled = _checked(parts)
     dtype = np.dtype(filled[0]["dtype"])

@@ -25,15 +25,7 @@ from manyclass.utils.types import Array, CsrArray, Settings
 
 
 class DeviceSvmRows(SvmRows):
-    """Rows of a part on a device, their z, and U.
-
-    Parameters
-    ----------
-    problem : Problem
-        Of a ``DeviceDataset``.
-    number : int
-        Of the part.
-    """
+    """Rows of a part on a device, their z, and U; `problem` is of a ``DeviceDataset``."""
 
     _rounds: DualRounds | None = None
     _sums: tuple[NDArray[np.float64], float] | None = None  # W(z), and a bound of its rounding

@@ -84,13 +84,7 @@ class RowsCheckpoints(RanksCheckpoints):
 
 
 class RowsTraining(Training):
-    """One fit of a model on all ranks of its communicator, each with its own rows.
-
-    Parameters
-    ----------
-    model : MulticlassSVC or MultinomialLogisticRegression
-    ranks : Communicator
-    """
+    """One fit of a model on all ranks of its communicator, each with its own rows."""
 
     model: MulticlassSVC | MultinomialLogisticRegression
 
@@ -181,13 +175,7 @@ class RowsTraining(Training):
 
 
 def training_on_rows(model: MulticlassSVC | MultinomialLogisticRegression) -> Training:
-    """Return the fit of a model on all ranks of its communicator, or in this process alone.
-
-    Raises
-    ------
-    ValueError
-        If a parameter is not valid, and there is one process.
-    """
+    """Return the fit of a model on all ranks of its communicator, or in this process alone."""
     given = model.communicator
     if hasattr(given, "Get_rank") or hasattr(given, "send_receive"):
         ranks = as_communicator(given)
@@ -198,12 +186,7 @@ def training_on_rows(model: MulticlassSVC | MultinomialLogisticRegression) -> Tr
 
 
 def _check_params(model: MulticlassSVC | MultinomialLogisticRegression) -> None:
-    """Check the parameters.
-
-    Raises
-    ------
-    ValueError
-    """
+    """Check the parameters."""
     check_parameters(model)
     if model.split is None:
         raise ValueError(

@@ -12,14 +12,7 @@ from manyclass.utils.types import Array
 
 
 class RanksParts:
-    """A part on each rank; every rank asks the same questions, and has the same sums.
-
-    Parameters
-    ----------
-    communicator : Communicator
-    rows : PartOfRows
-        Of this rank.
-    """
+    """A part on each rank; every rank asks the same questions, and has the same sums."""
 
     def __init__(self, communicator: Communicator, rows: PartOfRows) -> None:
         self.communicator, self.rows = communicator, rows

@@ -45,18 +45,9 @@ ONE = np.ones(1)  # sqrt(M), as long as it is not known
 
 
 class SvmRows(ConsensusRounds, ProximalResponse):
-    """Rows of a part, their z, and U.
+    """Rows of a part, perhaps none, their z, and U.
 
-    Parameters
-    ----------
-    problem : Problem
-        Of these rows; there may be none.
-    n_jobs : int, default=1
-        Threads.
-    first : int, default=0
-        Number of the first row among all.
-    number : int, default=0
-        Of the part.
+    `first` is the number of the first row among all, `number` that of the part.
     """
 
     def __init__(self, problem: Problem, n_jobs: int = 1, first: int = 0, number: int = 0) -> None:

@@ -78,28 +78,11 @@ def aborts_all_ranks(method: F) -> F:
 
 
 class DistributedSolver(ABC):
-    """Base class of the solvers on several ranks.
+    """Base class of the solvers on several ranks, which have the same problem and `rng`.
 
-    Parameters
-    ----------
-    problem : Problem
-        The same on every rank.
-    rng : numpy.random.Generator
-        In the same state on every rank.
-    communicator : Communicator, default=None
-        One process alone when None.
-    gathers : bool, default=True
-        Whether every rank is given W in the end; otherwise ``finish`` leaves it spread.
-    keeps_duals : bool, default=True
-        Whether z is wanted; otherwise ``start`` may leave it out, where ranks have shares of it.
-
-    Attributes
-    ----------
-    communicator : Communicator
-    common, rng : numpy.random.Generator
-        The same on every rank; another on each.
-    dual : float
-        D, as training keeps it.
+    Every rank is given W in the end if ``gathers``; otherwise ``finish`` leaves it spread. Unless
+    ``keeps_duals``, ``start`` may leave z out if ranks have shares of it. ``common`` draws the same
+    numbers on every rank, ``rng`` others on each.
     """
 
     is_exact = False  # estimates are sums over visits, while W changes
@@ -115,7 +98,7 @@ class DistributedSolver(ABC):
     ) -> None:
         self._began = time.perf_counter()
         self.problem = problem
-        self.dual = 0.0
+        self.dual = 0.0  # D, as training keeps it
         self._n_epochs = 0
         self._full = PassTotals()  # of the last epoch
         self.gathers = gathers

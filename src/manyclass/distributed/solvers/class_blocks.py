@@ -29,17 +29,12 @@ SPARSE_ROWS = 1 << 12
 class ClassBlocks:
     """The classes of each class block, and where each class belongs.
 
-    Attributes
-    ----------
-    classes : list of ndarray, int32
-        Of each class block, in random order: where W is in tables, these fill evenly.
-    block_of, place_of : ndarray of shape (k,), int32
-        Of each class, its class block and its place there.
+    Classes of a block are in random order: if W is in tables, these fill evenly.
     """
 
     classes: list[NDArray[np.int32]]
-    block_of: NDArray[np.int32]
-    place_of: NDArray[np.int32]
+    block_of: NDArray[np.int32]  # of each class
+    place_of: NDArray[np.int32]  # of each class in its block
 
     @classmethod
     def from_work(
@@ -58,21 +53,9 @@ class ClassBlocks:
 class ClassBlockStore:
     """W of the class blocks that this rank holds, with their own z; exchanged between ranks.
 
-    A rank has room for two class blocks: slots side by side in one array, so that the kernels see
-    one W.
-
-    Parameters
-    ----------
-    communicator : Communicator
-    schedule : Schedule
-    data : Dataset
-    dense_from : int, default=None
-        W is held in tables, where a plain row replaces one with a slot for so many classes; in a
-        dense array when None.
-
-    Attributes
-    ----------
-    weights : ndarray of shape (d + 1, 2 width), or PairTables of the core
+    A rank has room for two class blocks: slots side by side in one array of shape (d + 1, 2 width),
+    so that the kernels see one W. With `dense_from`, W is held in tables, where a plain row
+    replaces one with a slot for so many classes.
     """
 
     def __init__(

@@ -49,26 +49,7 @@ Loop: TypeAlias = Callable[[NDArray[np.int32], NDArray[np.int32], bool], _core.S
 
 
 class ClassPairSolver(DistributedSolver):
-    """The frame of a solver for relative margins.
-
-    Parameters
-    ----------
-    problem : Problem
-    start : Start or None
-    rng : numpy.random.Generator
-        Orders the loops and draws the class blocks; in the same state on every rank.
-    communicator : Communicator, default=None
-        One process alone when None.
-    sparse : bool, default=False
-        Whether W is held in tables, and returned as a CSR array.
-
-    Attributes
-    ----------
-    duals : CooDuals
-        All z, as they were before this epoch.
-    filled : ndarray of shape (n,), bool
-        Whether x_i != 0.
-    """
+    """Frame of a solver for relative margins; W is in tables, and returned as CSR, if `sparse`."""
 
     def __init__(
         self,
@@ -96,10 +77,11 @@ class ClassPairSolver(DistributedSolver):
         self.trainer = core_class("PairTrainer", data.dtype)(core_problem(problem))
         norms = self.trainer.problem.squared_norms()
         check_squared_norms(norms)
-        self.filled = norms > 0
+        self.filled = norms > 0  # whether x_i != 0
         self._work = work_of_classes(data.labels, np.diff(data.indptr), data.n_classes)
         tables = dense_from(problem, n_ranks) if self.sparse else None
         self.round = ClassBlockStore(self.communicator, self.schedule, data, tables)
+        # All z, as they were before this epoch.
         self.duals = start_duals(start, self.filled, data.dtype)
         # Loss of the examples with x_i = 0.
         self.constant = self._constant_loss()

@@ -34,13 +34,8 @@ class CooDuals(NamedTuple):
     ) -> dict[tuple[int, int], CooDuals]:
         """Split them by the class block of their example and that of their class.
 
-        Parameters
-        ----------
-        owners : ndarray of shape (n,), int32
-            Class block of y_i, for every example.
-        block_of : ndarray of shape (k,), int32
-        pairs : sequence of (int, int)
-            Those that are wanted, each once.
+        `owners` has the class block of y_i, for every example; `pairs` are those that are wanted,
+        each once.
         """
         if not pairs:
             return {}

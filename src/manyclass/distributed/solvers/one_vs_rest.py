@@ -30,21 +30,7 @@ from manyclass.solvers.stopping import StoppingRule
 
 
 class DistributedOneVsRest(DistributedSolver):
-    """Solver for formulations whose classes are independent.
-
-    Parameters
-    ----------
-    problem : Problem
-    start : Start or None
-    rng : numpy.random.Generator
-        Orders the loops.
-    communicator : Communicator, default=None
-        One process alone when None.
-    n_jobs : int, default=1
-        Threads of each rank.
-    sparse : bool, default=False
-        Whether W is returned as a CSR array.
-    """
+    """Solver for formulations whose classes are independent; W is returned as CSR if `sparse`."""
 
     def __init__(
         self,

@@ -21,16 +21,8 @@ BLOCKS_PER_RANK = 2
 def one_factorization(n_blocks: int) -> list[list[tuple[int, ...]]]:
     """Pair all with all: rounds of pairs without a class block in common.
 
-    Parameters
-    ----------
-    n_blocks : int
-        At least 1.
-
-    Returns
-    -------
-    list of list of tuple
-        n_blocks - 1 rounds, or n_blocks where that is odd and each round leaves out one class
-        block, which stands alone in its tuple.
+    There are n_blocks - 1 rounds, or n_blocks if that is odd and each round leaves out one class
+    block, which stands alone in its tuple.
 
     Examples
     --------
@@ -52,21 +44,10 @@ def one_factorization(n_blocks: int) -> list[list[tuple[int, ...]]]:
 def balanced_blocks(
     work: NDArray[np.float64], n_blocks: int, rng: np.random.Generator
 ) -> list[NDArray[np.int32]]:
-    """Share out classes at random, yet evenly, by number and by work.
+    """Share out classes at random, yet evenly, by number and by work; ascending in each block.
 
-    Parameters
-    ----------
-    work : ndarray of shape (k,)
-        Of each class, not negative.
-    n_blocks : int
-        From 1 to k.
-    rng : numpy.random.Generator
-
-    Returns
-    -------
-    list of ndarray, int32
-        Classes of each class block, ascending. Sizes differ by one at most; the work of two class
-        blocks by that of the costliest class at most.
+    Sizes differ by one at most; the work of two class blocks by that of the costliest class at
+    most.
 
     Examples
     --------
@@ -102,16 +83,10 @@ class Move:
 
 @dataclass(frozen=True, slots=True)
 class Schedule:
-    """The rounds of an epoch.
+    """The rounds of an epoch: rounds[r][rank] are the class blocks that the rank holds, 0 to 2.
 
     Between two rounds a rank keeps one of its class blocks, so it sends one at most and receives
     one at most.
-
-    Attributes
-    ----------
-    n_blocks : int
-    rounds : tuple of tuple of tuple
-        rounds[r][rank]: the class blocks that the rank holds, two, one or none.
     """
 
     n_blocks: int

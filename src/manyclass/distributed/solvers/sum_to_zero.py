@@ -62,27 +62,9 @@ RELAXATION = 1.9
 class DistributedSumToZero(DistributedSolver):
     """Solver for sums of losses of absolute margins whose weights sum to zero.
 
-    Parameters
-    ----------
-    problem : Problem
-    start : Start or None
-    rng : numpy.random.Generator
-        Orders the loops and spreads the classes; in the same state on every rank.
-    communicator : Communicator, default=None
-        One process alone when None.
-
-    Attributes
-    ----------
-    part : Problem or None
-        Of the classes here; None where there are none.
-    W : ndarray
-        Of these classes, shape (d + 1, k here).
-    batch : int
-        Examples that are visited before m moves.
-    drift : float
-        Of m within a visit, for a unit of the sum of its step.
-    sigma, active : ndarray of shape (n,)
-        Of every example, as far as the classes here go: sigma_i, and whether z_i may still move.
+    ``part`` is the problem of the classes here, None if there are none; ``W`` has their columns.
+    ``sigma`` and ``active`` have sigma_i of these classes for every example, and whether its z_i
+    may still move.
     """
 
     def __init__(
@@ -125,6 +107,7 @@ class DistributedSumToZero(DistributedSolver):
         ]
         mine = self.classes[self.communicator.rank]
         self.part = problem_of(self.problem, mine) if len(mine) else None
+        # Examples that are visited before m moves.
         self.batch = batch_size(
             data.n_examples,
             len(data.values),
@@ -132,7 +115,7 @@ class DistributedSumToZero(DistributedSolver):
             len(self.classes),
             has_intercept=data.bias != 0,
         )
-        self.drift = 0.0
+        self.drift = 0.0  # of m within a visit, for a unit of the sum of its step
         self.sigma = np.zeros(data.n_examples)
         self.active = np.zeros(data.n_examples, np.uint8)
         self.engine: _core.MeanEngine | None = None
@@ -330,14 +313,8 @@ TRUSTED = 0.5
 def drift_from_zero(problem: Problem, norms: NDArray[np.float64], n_here: int) -> float:
     """Return by how much m moves for a unit of a step, if it may drift; 0 if not.
 
-    Parameters
-    ----------
-    problem : Problem
-    norms : ndarray of shape (n,), float64
-        ||x_i||^2.
-    n_here : int
-        Classes on this rank. The steps of the other ranks' classes count as like theirs; where y_i
-        alone is a target, no other class moves.
+    The steps of the other ranks' classes count as like those of the `n_here` classes of this rank;
+    where y_i alone is a target, no other class moves.
     """
     if problem.slack_loss.has_ridge or (problem.costs * norms).max() > DRIFTS_TO:
         return 0.0
