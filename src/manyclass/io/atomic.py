@@ -140,22 +140,7 @@ def explain(error: OSError) -> str:
 class AtomicFile:
     """A temporary file that replaces its target when it is complete.
 
-    Parameters
-    ----------
-    target : Path
-        The file to replace; it is unchanged until then.
-    mode : int
-        Permissions until then; the umask counts.
-
-    Attributes
-    ----------
-    file : binary file
-        Empty, for writing and reading.
-
-    Raises
-    ------
-    OSError
-        If it cannot be created.
+    The target is unchanged until then. ``mode`` are the permissions until then; the umask counts.
     """
 
     def __init__(self, target: Path, mode: int = 0o666) -> None:
@@ -165,7 +150,7 @@ class AtomicFile:
         handle = _unnamed(target.parent, mode)
         if handle is None:
             handle, self._name = _named(target.parent, mode)
-        self.file: IO[bytes] = os.fdopen(handle, "w+b")
+        self.file: IO[bytes] = os.fdopen(handle, "w+b")  # empty, for writing and reading
 
     def commit(self, mode: int | None) -> None:
         """Flush the file to disk and rename it to its target; ``mode``: its permissions then."""

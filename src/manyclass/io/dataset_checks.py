@@ -22,18 +22,7 @@ def check_contents(
 ) -> None:
     """Check the contents of a data file, whose types and lengths are consistent.
 
-    Parameters
-    ----------
-    tensors : dict of ndarray
-        values and labels, of sparse rows indptr and indices, of sets of labels label_indptr; and
-        others, of which the checksum alone counts.
-    n_features, n_classes : int
-    checksum : str
-        CRC-32 of every tensor, in the order of their names.
-
-    Raises
-    ------
-    ValueError
+    Tensors are those of dataset_file.py, and others, of which the checksum alone counts.
     """
     pass_ = _Pass(tensors)
     if "indptr" in tensors:

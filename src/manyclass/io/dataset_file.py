@@ -128,25 +128,7 @@ def looks_like_data(path: str | os.PathLike[str]) -> bool:
 def open_data(
     path: str | os.PathLike[str], *, trusted: bool = False, multilabel: bool = False
 ) -> StoredRows:
-    """Map a converted data file.
-
-    Parameters
-    ----------
-    path : str or path-like
-    trusted : bool, default=False
-        Whether its contents were checked before.
-    multilabel : bool, default=False
-        Whether rows may have sets of labels.
-
-    Returns
-    -------
-    StoredRows
-
-    Raises
-    ------
-    ValueError, OSError
-        As ``load_data``.
-    """
+    """Map a converted data file; unless it is trusted, its contents are checked."""
     name = os.fspath(path)
     if is_special(Path(path)):
         raise OSError(errno.EINVAL, "is not a regular file", name)  # reading may never end
@@ -190,29 +172,10 @@ def pack(
     dtype: DType,
     n_labels: int | None = None,
 ) -> tuple[Shapes, Settings]:
-    """Return the tensors of a file, and the rest, ready for JSON.
+    """Return dtype and shape of every tensor of a file, and the rest, ready for JSON.
 
-    Parameters
-    ----------
-    classes : ndarray
-        All labels, ascending.
-    shape : tuple (n, d)
-    n_nonzero : int or None
-        Number of stored values; None: rows are dense.
-    dtype : numpy.dtype
-    n_labels : int, default=None
-        Number of labels of all rows; None: each has one.
-
-    Returns
-    -------
-    shapes : dict
-        dtype and shape of every tensor.
-    about : dict
-
-    Raises
-    ------
-    ValueError
-        If there are too many rows or columns, or labels are neither numbers nor text.
+    Rows are dense without ``n_nonzero``, and have one label each without ``n_labels``. Refuse too
+    many rows or columns, and labels that are neither numbers nor text.
     """
     n_rows, n_features = shape
     if max(shape) >= MAX_SIZE:

@@ -126,23 +126,7 @@ def save_data(
 
 
 def save_table(path: str | os.PathLike[str], table: Table, name: str, verbose: int = 0) -> None:
-    """Write a table with labels, a batch at a time, to a file that is memory-mapped.
-
-    Parameters
-    ----------
-    path : str or path-like
-        Where to; an existing file is replaced.
-    table : Table
-    name : str
-        Of its file.
-    verbose : int, default=0
-        1: show how many rows are read.
-
-    Raises
-    ------
-    ValueError, OSError
-        As ``save_data``.
-    """
+    """Write a table with labels, read from `name`, as ``save_data`` does, in batches."""
     with reading(verbose, name, "rows") as see:
         batches = counted(table.batches(), see, _rows_of)
         _save_batches(path, batches, table.coded_labels())  # type: ignore[arg-type]  # with labels
@@ -182,13 +166,7 @@ def save_blocks(path: str | os.PathLike[str], blocks: SvmlightBlocks, verbose: i
 
 
 def checked_rows(X: object) -> Rows:
-    """Return rows as a file has them: an array in C order or canonical CSR, of finite floats.
-
-    Raises
-    ------
-    ValueError
-        If they are none.
-    """
+    """Return rows as a file has them: an array in C order or canonical CSR, of finite floats."""
     check_sparse(X)
     given, types = rows_as_given(X)
     matrix: Rows = sp.csr_array(given, copy=True) if sp.issparse(given) else np.asarray(given)
@@ -315,12 +293,7 @@ def _pairs(batches: Iterable[object]) -> Iterator[Batch]:
 
 
 class _Spool:
-    """Rows of batches in temporary files of a folder, until their number is known.
-
-    Parameters
-    ----------
-    folder : Path
-    """
+    """Rows of batches in temporary files of a folder, until their number is known."""
 
     def __init__(self, folder: Path) -> None:
         self._folder, self._stack = folder, ExitStack()
@@ -338,13 +311,7 @@ class _Spool:
         self._stack.close()
 
     def add(self, rows: Rows) -> None:
-        """Append the rows of a batch.
-
-        Raises
-        ------
-        ValueError
-            If they are of another kind than those before.
-        """
+        """Append the rows of a batch; refuse another kind than the rows before."""
         dense = isinstance(rows, np.ndarray)
         kind = ("columns", rows.shape[1]), ("dtype", rows.dtype), ("dense", dense)
         if not self._first:

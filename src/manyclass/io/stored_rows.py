@@ -21,18 +21,10 @@ MAX_NARROW = np.iinfo(np.int32).max
 
 @dataclass(frozen=True, slots=True)
 class StoredLabelSets:
-    """The places of every row's labels in the classes.
+    """The places of every row's labels in the classes."""
 
-    Parameters
-    ----------
-    indptr : ndarray of shape (n + 1,), int64
-        Where the labels of each row begin, and those of the last one end.
-    places : ndarray, int32
-        Ascending in each row.
-    """
-
-    indptr: NDArray[np.int64]
-    places: NDArray[np.int32]
+    indptr: NDArray[np.int64]  # where the labels of each row begin, and those of the last one end
+    places: NDArray[np.int32]  # ascending in each row
 
     def __len__(self) -> int:
         return len(self.indptr) - 1
@@ -71,13 +63,7 @@ def canonical_label_sets(
 
 
 def numbered(rows: Sequence[Collection[Label]]) -> tuple[StoredLabelSets, Array]:
-    """Return sets of labels as places in the classes, and these, ascending.
-
-    Raises
-    ------
-    ValueError
-        As ``classes_of_sets``.
-    """
+    """Return sets of labels as places in the classes, and these, ascending."""
     classes = classes_of_sets(rows)
     places = {label: place for place, label in enumerate(classes.tolist())}
     found = np.array([places[label] for row in rows for label in row], np.int32)
@@ -148,13 +134,7 @@ class StoredSparseRows(NamedTuple):
     def wanted(
         self, name: str, n_features: int | None, dtype: DTypeLike | None
     ) -> StoredSparseRows:
-        """Return rows of so many columns, with values of a type; the file's own where None.
-
-        Raises
-        ------
-        ValueError
-            If there are more columns, or a value is too large.
-        """
+        """Return rows of so many columns, with values of a type; the file's own where None."""
         if n_features is not None and n_features < self.n_features:
             raise ValueError(
                 f"{name}: has {self.n_features} features, more than the {n_features} that "
@@ -198,13 +178,7 @@ class StoredDenseRows(NamedTuple):
         return self._replace(values=self.values[begin:end], labels=self.labels[begin:end])
 
     def wanted(self, name: str, n_features: int | None, dtype: DTypeLike | None) -> StoredDenseRows:
-        """Return rows with values of a type; the file's own where None.
-
-        Raises
-        ------
-        ValueError
-            If there are not so many columns, or a value is too large.
-        """
+        """Return rows with values of a type; the file's own where None."""
         if n_features not in (None, self.n_features):
             raise ValueError(
                 f"{name}: has dense rows of {self.n_features} features, not the {n_features} that "
@@ -239,19 +213,8 @@ def _converted(values: Array, dtype: DTypeLike | None, name: str) -> Array:
 class StoredBlocks:
     """Blocks of stored rows, for data larger than the memory, as ``SvmlightBlocks`` for text.
 
-    Parameters
-    ----------
-    rows : StoredRows
-    block_values : int
-        Values in a block, roughly: it holds one row at least.
-
-    Attributes
-    ----------
-    n_rows, n_features, n_nonzero : int
-    classes, class_counts : ndarray of shape (n_classes,)
-        Classes with a row, and their numbers of rows.
-    largest_block : int
-        Number of rows of the largest block.
+    A block has about ``block_values`` values, and one row at least. Attributes are those of
+    ``SvmlightBlocks``; ``classes`` are those with a row.
     """
 
     def __init__(self, rows: StoredRows, block_values: int) -> None:

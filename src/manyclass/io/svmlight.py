@@ -159,29 +159,10 @@ def _load(
 def read_rows(
     labels: Labels, parts: Iterable[Piece], parser: Parser, n_jobs: int
 ) -> tuple[CsrBuilder, int]:
-    """Collect the rows of a file.
+    """Return the rows of the parts of a file, and how many lines there were.
 
-    Parameters
-    ----------
-    labels : Labels
-        Of the file; none so far. Those that are read are added.
-    parts : iterable of Piece
-        Its text.
-    parser : Parser
-    n_jobs : int
-        Number of threads.
-
-    Returns
-    -------
-    rows : CsrBuilder
-        With the codes of their labels, by the order of appearance.
-    n_lines : int
-        How many lines there were.
-
-    Raises
-    ------
-    LineError
-        If a line is malformed.
+    Labels that are read are added to `labels`; the rows have their codes, by the order of
+    appearance.
     """
     rows, n_lines = CsrBuilder(parser.dtype), 0
     with closing(read_chunks(labels.name, parts, parser, n_jobs)) as chunks:

@@ -50,20 +50,11 @@ Shapes = Mapping[str, tuple[DType, tuple[int, ...]]]
 
 
 class Header(NamedTuple):
-    """Header of a file, as it was read.
+    """Header of a file, as it was read."""
 
-    Attributes
-    ----------
-    tensors : dict
-        Of each tensor, by name: dtype, shape and data_offsets.
-    metadata : dict of str
-    content : bytes
-        Length and JSON text, as in the file.
-    """
-
-    tensors: Settings
+    tensors: Settings  # of each, by name: dtype, shape and data_offsets
     metadata: dict[str, str]
-    content: bytes
+    content: bytes  # length and JSON text, as in the file
 
     @property
     def intact(self) -> bool:
@@ -73,13 +64,7 @@ class Header(NamedTuple):
 
 
 def read_header(file: IO[bytes]) -> Header:
-    """Return the header of a safetensors file that is open for reading.
-
-    Raises
-    ------
-    ValueError
-        If there is none.
-    """
+    """Return the header of a safetensors file, open for reading; ValueError if it has none."""
     try:
         return _header(file)
     except ODDITIES as error:
@@ -123,23 +108,8 @@ def _entry(crc: int) -> bytes:
 def read_tensors(file: IO[bytes], names: Collection[str], mapped: Collection[str] = ()) -> Tensors:
     """Read and map the tensors of these names that a safetensors file holds.
 
-    Parameters
-    ----------
-    file : binary file
-        Open for reading; may be closed afterwards.
-    names : collection of str
-    mapped : collection of str
-        Those that stay in the file: vectors, read-only. It must not be changed in place while they
-        are in use (replacing it by another file of its name is harmless).
-
-    Returns
-    -------
-    dict of ndarray
-
-    Raises
-    ------
-    ValueError
-        If the header does not describe them, or the file ends before they do.
+    Those that are mapped are vectors, read-only. The file may be closed, but must not be changed in
+    place while they are in use (replacing it by another file of its name is harmless).
     """
     try:
         header = _header(file)
@@ -231,23 +201,9 @@ def one_line(what: object, longest: int = 300) -> str:
 class TensorWriter:
     """A file that is filled by appending to its tensors, in any order, and then finished.
 
-    Until then it has no header, so that no reader takes it for complete.
-
-    Parameters
-    ----------
-    file : binary file
-        Empty, for writing; room for all of it is reserved at once.
-    shapes : mapping of name to (dtype, shape)
-        The tensors, of numbers or bool.
-    metadata : mapping of str to str
-        The checksums of the tensors and of the header are added.
-
-    Raises
-    ------
-    ValueError
-        If the header would be longer than readers take.
-    OSError
-        If there is no room.
+    It is empty at first, and room for all of it is reserved at once. Until it is finished it has no
+    header, so that no reader takes it for complete. The checksums of the tensors and of the header
+    are added to the metadata.
     """
 
     def __init__(self, file: IO[bytes], shapes: Shapes, metadata: Mapping[str, str]) -> None:
@@ -278,13 +234,7 @@ class TensorWriter:
         self._places[name] += len(content)
 
     def finish(self) -> None:
-        """Write the header, once every tensor is complete.
-
-        Raises
-        ------
-        ValueError
-            If one is not.
-        """
+        """Write the header, once every tensor is complete."""
         ends = {name: self._first + end for name, (_, end) in self._ranges.items()}
         if ends != self._places:
             raise ValueError("a tensor is not as long as its shape says")
@@ -323,22 +273,13 @@ class FormatError(ValueError):
 class TensorFormat:
     """A file format: safetensors with these entries in the header, and its messages.
 
-    Attributes
-    ----------
-    name, version
-        Header entry ``format``, and the newest ``format_version`` that can be read.
-    kind : str
-        What users call such a file.
-    damaged_message, other_message : str
-        What follows the path in an error of a damaged file, for the reason ``{why}``, and of one of
-        another format, which holds ``{what}``.
-    error : type
-        Raised for both.
+    Messages follow the path, in an error of a damaged file, for the reason ``{why}``, and of one of
+    another format, which holds ``{what}``.
     """
 
-    name: str
-    version: int
-    kind: str
+    name: str  # header entry "format"
+    version: int  # the newest "format_version" that can be read
+    kind: str  # what users call such a file
     damaged_message: str
     other_message: str
     error: type[ValueError] = ValueError
@@ -353,15 +294,7 @@ class TensorFormat:
         }
 
     def check(self, path: str | os.PathLike[str], header: Header) -> None:
-        """Refuse the header of another format, of a newer version, or of a damaged file.
-
-        Raises
-        ------
-        FormatError
-            If a newer version wrote the file.
-        ValueError
-            Of type ``error``, if the header is damaged or of another format.
-        """
+        """Refuse the header of another format, a newer version or a damaged file."""
         metadata = header.metadata
         if metadata.get("format") != self.name:
             what = OF_FORMATS.get(metadata.get("format", ""), "something else")

@@ -59,14 +59,7 @@ TEXT = ("string", "large_string", "string_view")
 
 
 class TextColumnError(ValueError):
-    """A column of text in the place of numbers.
-
-    Parameters
-    ----------
-    message : str
-    column : str
-        Its name.
-    """
+    """A column of text in the place of numbers."""
 
     def __init__(self, message: str, column: str) -> None:
         super().__init__(message)
@@ -74,21 +67,10 @@ class TextColumnError(ValueError):
 
 
 class ArrowTable:
-    """A table whose batches are Arrow's.
+    """A table whose batches are Arrow's; messages call it ``where``.
 
-    Parameters
-    ----------
-    where : str
-        What messages call it.
-    schema : pyarrow.Schema
-    batches : callable
-        Returns an iterator of pyarrow.RecordBatch with the columns of these names at least.
-    label, features, dtype
-        As of ``open_table``.
-    any_kind : bool, default=False
-        Whether features may be no numbers, for ``frame``.
-    text : CsvFile, default=None
-        The file of text that it is.
+    ``batches`` has the columns of some names at least. With ``any_kind``, features may be no
+    numbers, for ``frame``. ``text`` is the file of text that it is.
     """
 
     def __init__(

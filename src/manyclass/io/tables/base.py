@@ -54,13 +54,7 @@ class Table(Protocol):
 
 
 def pyarrow_for(what: str) -> ModuleType:
-    """Return pyarrow.
-
-    Raises
-    ------
-    ImportError
-        If it is missing, naming what needs it.
-    """
+    """Return pyarrow; if it is missing, an ImportError names what needs it."""
     try:
         import pyarrow
     except ImportError as missing:
@@ -92,22 +86,9 @@ def readable(where: str) -> Iterator[None]:
 
 
 def checked_labels(y: object, where: str, name: str, first: int = 0) -> Array:
-    """Return labels that are all kept as they are.
+    """Return labels that are all kept as they are; `first` is the number of their first row.
 
-    Parameters
-    ----------
-    y : array-like of shape (n,)
-    where : str
-        What messages call the table.
-    name : str
-        What they call the labels.
-    first : int, default=0
-        Number of the first row.
-
-    Raises
-    ------
-    ValueError
-        As ``finite_labels_of``.
+    Messages call the table `where`, and the labels `name`.
     """
     try:
         return np.asarray(finite_labels_of(y))
@@ -121,13 +102,7 @@ def listed(features: Sequence[str] | None) -> list[str] | None:
 
 
 def without(where: str, columns: Sequence[str], dropped: Sequence[str]) -> list[str]:
-    """Return columns without some of them.
-
-    Raises
-    ------
-    ValueError
-        If one of these is not there, or none is left.
-    """
+    """Return columns without some of them, which must be there; some must be left."""
     for name in dropped:
         if name not in columns:
             raise ValueError(f"{where}: {no_column(name, columns)}")

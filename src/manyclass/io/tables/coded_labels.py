@@ -12,14 +12,9 @@ KINDS = {"U": "text", "O": "text", "b": "booleans"}  # all others are numbers
 
 
 class CodedLabels:
-    """Labels of batches of rows.
+    """Labels of batches of rows; messages call the data ``where``, and the labels in them ``name``.
 
-    Parameters
-    ----------
-    where, name : str
-        What messages call the data, and the labels in them.
-    written : bool, default=False
-        Whether they are text of a text file, where all of them together say of what type they are.
+    If they are ``written`` in a text file, all of them together say of what type they are.
     """
 
     def __init__(self, where: str, name: str, *, written: bool = False) -> None:
@@ -31,13 +26,7 @@ class CodedLabels:
         self._n_rows = 0
 
     def add(self, y: Array) -> None:
-        """Append the labels of a batch, which are checked.
-
-        Raises
-        ------
-        ValueError
-            If they are of another kind than those before.
-        """
+        """Append the labels of a batch; refuse another kind than those before."""
         if not len(y):
             return
         kind = KINDS.get(y.dtype.kind, "numbers")
@@ -56,10 +45,7 @@ class CodedLabels:
     def finish(self) -> tuple[Array, NDArray[np.int32]]:
         """Return the classes, ascending, and the place of each row's label in them.
 
-        Raises
-        ------
-        ValueError
-            If all labels together are of a type that does not keep one of them.
+        Refuse labels that all together are of a type that does not keep one of them.
         """
         labels = list(self._places)
         try:
@@ -71,12 +57,6 @@ class CodedLabels:
         return classes, order.astype(np.int32)[np.concatenate(self._codes)]
 
     def vector(self) -> Array:
-        """Return the label of every row.
-
-        Raises
-        ------
-        ValueError
-            As ``finish``.
-        """
+        """Return the label of every row."""
         classes, codes = self.finish()
         return np.asarray(classes[codes])

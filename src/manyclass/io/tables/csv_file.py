@@ -29,26 +29,10 @@ WIDE_TEXT = b"\xff\xfe", b"\xfe\xff"  # UTF-16
 
 
 class CsvFile:
-    """A file of text whose first line names its columns.
+    """A file of text, in UTF-8, whose first line names its columns.
 
-    Parameters
-    ----------
-    arrow : module
-        pyarrow.
-    name : str
-        Of the file.
-    texts : sequence of str, default=()
-        Columns that are read as they are written, also where they look like numbers or dates.
-
-    Attributes
-    ----------
-    schema : pyarrow.Schema
-        Names of the columns, and the types that they seem to have in the first block.
-
-    Raises
-    ------
-    ValueError
-        If it is a file of another kind, or its text is not UTF-8.
+    ``schema`` has their names and the types that they seem to have in the first block. Columns of
+    ``texts`` are read as they are written, also where they look like numbers or dates.
     """
 
     def __init__(self, arrow: ModuleType, name: str, texts: Sequence[str] = ()) -> None:
@@ -143,13 +127,7 @@ def _is_odd(labels: list[str]) -> bool:
 
 
 def _header(arrow: ModuleType, name: str) -> str:
-    """Return the first line of a file of text.
-
-    Raises
-    ------
-    ValueError
-        If it is a file of another kind, or its text is not UTF-8.
-    """
+    """Return the first line of a file of text; refuse other kinds of files, and not UTF-8."""
     with CsvStream(arrow, name) as stream:
         start = stream.read(1 << 16)
     other = kind_of(start[:LONGEST])

@@ -30,21 +30,9 @@ class BadLineError(Exception):
 def check_lines(
     stream: io.RawIOBase, delimiter: str, words: str = "", most: int | None = None
 ) -> None:
-    """Look for the first bad line of a CSV file.
+    """Look for the first bad line of a CSV file, in `most` rows or all; raise BadLineError.
 
-    Parameters
-    ----------
-    stream : binary file
-    delimiter : str
-    words : str, default=""
-        What pyarrow says is wrong; it does not count lines.
-    most : int, default=None
-        How many rows to look at; None: all.
-
-    Raises
-    ------
-    BadLineError
-        If there is one.
+    `words` are pyarrow's, which says what is wrong, but does not count lines.
     """
     text = io.TextIOWrapper(io.BufferedReader(stream), "utf-8-sig", "surrogateescape", newline="")
     rows = csv.reader(text, delimiter=delimiter, strict=True)

@@ -15,15 +15,7 @@ COMPRESSED = {".gz": "gzip", ".bz2": "bz2", ".zst": "zstd"}
 
 
 def source(arrow: ModuleType, name: str, *, mapped: bool = False) -> NativeFile:
-    """Open a file for pyarrow, which takes names in UTF-8 alone.
-
-    Parameters
-    ----------
-    arrow : module
-    name : str
-    mapped : bool, default=False
-        Whether to map it, if its name allows.
-    """
+    """Open a file for pyarrow, which takes names in UTF-8 alone; `mapped` if its name allows."""
     try:
         name.encode()
     except UnicodeEncodeError:
@@ -38,28 +30,15 @@ def text_suffix(file: Path) -> str:
 
 
 class CsvStream(io.RawIOBase):
-    """A file of text, decompressed.
-
-    Parameters
-    ----------
-    arrow : module
-    name : str
-
-    Attributes
-    ----------
-    n_quotes : int
-        Quotes that were read.
-    most : int or None
-        Bytes after which it ends.
-    """
+    """A file of text, decompressed."""
 
     def __init__(self, arrow: ModuleType, name: str) -> None:
-        self.most: int | None = None
+        self.most: int | None = None  # bytes after which it ends
         self._n_bytes = 0
         self._file = source(arrow, name)
         packing = COMPRESSED.get(Path(name).suffix.lower())
         self._text = arrow.CompressedInputStream(self._file, packing) if packing else self._file
-        self.n_quotes = 0
+        self.n_quotes = 0  # that were read
 
     def readable(self) -> bool:
         """Say that it can be read."""

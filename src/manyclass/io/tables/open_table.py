@@ -55,37 +55,11 @@ def open_table(
     dtype: DType | None = None,
     dropped: Sequence[str] = (),
 ) -> Table:
-    """Open a file as a table.
+    """Open a file as a table: Parquet, Arrow (Feather), CSV, ``.npy``, ``.npz``.
 
-    Parameters
-    ----------
-    path : str or path-like
-        Parquet, Arrow (Feather), ``.npy``, ``.npz``, or text with a line of names above its
-        columns.
-    label : str, default=None
-        The column of the labels; of an ``.npy`` file the number of a column, of an ``.npz`` file an
-        array. None: there are none.
-    features : str or sequence of str, default=None
-        The columns of X in their order, or one; None: all others. Of an ``.npz`` file one array
-        (default "X").
-    dtype : {float32, float64}, default=None
-        Of X; None: float32 if all columns are that or shorter, else float64.
-    dropped : sequence of str, default=()
-        Columns that are no features, where `features` names none. Not of an ``.npz`` file.
-
-    Returns
-    -------
-    Table
-
-    Raises
-    ------
-    ValueError
-        If there is no such column, or one holds no numbers. While reading: if a value is missing
-        or not finite.
-    ImportError
-        If pyarrow is missing.
-    OSError
-        If the file cannot be read.
+    Columns are those of ``save_data``. X has the type ``dtype``; None: float32 if all columns are
+    that or shorter, else float64. Columns that are ``dropped`` are no features, where `features`
+    names none.
     """
     name, kind = os.fspath(path), table_kind(path)
     if kind in ("npy", "npz"):
@@ -108,27 +82,11 @@ def read_frame(
     *,
     guessed: bool = False,
 ) -> tuple[pd.DataFrame, Array | None]:
-    """Read columns of any kind, such as those of a pipeline that encodes text.
+    """Read columns of any kind, such as those of a pipeline that encodes text, from Arrow or text.
 
-    Parameters
-    ----------
-    path, label, features
-        As of ``open_table``; Parquet, Arrow or CSV.
-    texts : sequence of str, default=()
-        Features that are text: read as they are written in CSV; a missing value is "".
-    guessed : bool, default=False
-        Whether to refuse columns of a CSV file as text that look like numbers or dates.
-
-    Returns
-    -------
-    frame : pandas.DataFrame
-        The features. Numbers of a CSV file are float64.
-    labels : ndarray or None
-
-    Raises
-    ------
-    ValueError, ImportError, OSError
-        As ``open_table``; ValueError if a column of `texts` is no text.
+    Features that are ``texts`` are read as they are written in CSV; a missing value is "". Columns
+    of a CSV file as text that look like numbers or dates are refused if they are ``guessed``;
+    numbers of a CSV file are float64.
     """
     name, kind = os.fspath(path), table_kind(path)
     if kind in ("npy", "npz"):
@@ -170,25 +128,9 @@ def _opened(
 def table_of(
     frame: object, label: str, features: Sequence[str] | None = None, where: str = "X"
 ) -> ArrowTable:
-    """Return a data frame, or anything that Arrow can read, as a table.
+    """Return a data frame, or anything that Arrow can read, as a table; messages call it `where`.
 
-    Parameters
-    ----------
-    frame : pandas or polars DataFrame, pyarrow Table, RecordBatch or reader, DuckDB relation
-        One that can be read once can be gone through once.
-    label, features
-        As of ``open_table``.
-    where : str, default="X"
-        What messages call it.
-
-    Returns
-    -------
-    Table
-
-    Raises
-    ------
-    ValueError, ImportError
-        As ``open_table``; or if it is something else.
+    One that can be read once can be gone through once.
     """
     arrow = pyarrow_for("label=")
     if is_pandas(frame):
