@@ -80,17 +80,10 @@ NEEDS = (
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run a command.
+    """Run a command with these arguments, or those of the process.
 
-    Parameters
-    ----------
-    argv : sequence of str, default=None
-        Arguments; those of the process when None.
-
-    Returns
-    -------
-    int
-        Exit code: 0, 2 after an error, 130 after Ctrl-C, 143 after SIGTERM where it is handled.
+    Returns the exit code: 0, 2 after an error, 130 after Ctrl-C, 143 after SIGTERM where it is
+    handled.
     """
     words: Callable[[str], str] = str
     args: argparse.Namespace | None = None

@@ -75,15 +75,7 @@ def run_demo(
     n_features: int = 30_000,
     n_classes: int = 300,
 ) -> None:
-    """Train on handwritten digits and on synthetic text, and compare with LinearSVC.
-
-    Parameters
-    ----------
-    write : callable, default=print
-        Called with each line.
-    n_examples, n_features, n_classes : int
-        Size of the text corpus.
-    """
+    """Train on handwritten digits and on synthetic text, and compare with LinearSVC."""
     write("manyclass trains linear classifiers for many classes, and proves how good they are.")
     digits = load_digits()
     write("")

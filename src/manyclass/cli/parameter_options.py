@@ -48,16 +48,7 @@ def add_parameters(group: CommandParser | argparse._ArgumentGroup, *names: str) 
 def add_parameter(
     group: CommandParser | argparse._ArgumentGroup, name: str, **changes: object
 ) -> None:
-    """Add the option of a parameter.
-
-    Parameters
-    ----------
-    group : CommandParser or group of options
-    name : str
-        Of the parameter.
-    **changes
-        Arguments of ``add_argument`` that replace what the table says.
-    """
+    """Add the option of a parameter; changes replace what the table says."""
     described = PARAMETERS[name]
     assert described.option is not None
     values = {} if "type" in changes else _values(described)
@@ -87,14 +78,7 @@ def _converter(allowed: Range) -> Callable[[str], float]:
 
 
 def given_parameters(args: argparse.Namespace, names: Iterable[str]) -> Settings:
-    """Return the values of the parameters that the command line gives.
-
-    Parameters
-    ----------
-    args : Namespace
-    names : iterable of str
-        The parameters of an estimator.
-    """
+    """Return the values of the parameters that the command line gives."""
     found = {}
     for name in names:
         described = PARAMETERS.get(name)
@@ -110,12 +94,7 @@ def foreign_options(
 ) -> list[str]:
     """Return the options on the command line whose parameters none of these estimators has.
 
-    Parameters
-    ----------
-    args : Namespace
-    estimators : iterable of types
-    others : iterable of str
-        Further options that they lack.
+    `others` are further options that they lack.
     """
     from manyclass.estimators.parameters.documented import defaults_of
 

@@ -67,13 +67,7 @@ def class_offset(text: str) -> str | tuple[str, float]:
 
 
 def take_offsets(model: HasClassOffset, args: argparse.Namespace, y: Array) -> None:
-    """Set the offsets of the command line.
-
-    Raises
-    ------
-    UsageError
-        If a label is none of DATA or is given twice, or others go with "logit_adjustment".
-    """
+    """Set the offsets of the command line."""
     given = args.class_offset
     if not given:
         return
@@ -98,15 +92,7 @@ def take_offsets(model: HasClassOffset, args: argparse.Namespace, y: Array) -> N
 
 
 def read_taxonomy(path: str, labels: Array) -> Taxonomy:
-    """Read a tree; its nodes are labels where they name one, else text.
-
-    Raises
-    ------
-    UsageError
-        If a line is not as it should be, or the nodes are no tree.
-    OSError
-        If the file cannot be read.
-    """
+    """Read a tree; its nodes are labels where they name one, else text."""
     from manyclass.problem.taxonomy import Taxonomy
 
     find, parents = label_finder(labels), {}
@@ -129,15 +115,7 @@ def read_taxonomy(path: str, labels: Array) -> Taxonomy:
 
 
 def take_costs(model: HasCosts, args: argparse.Namespace, y: Array) -> None:
-    """Set the costs of the command line; the file has the labels of DATA, in any order.
-
-    Raises
-    ------
-    UsageError
-        If a line or a label is not as it should be.
-    OSError
-        If the file cannot be read.
-    """
+    """Set the costs of the command line; the file has the labels of DATA, in any order."""
     import numpy as np
 
     if args.costs and args.taxonomy:
@@ -184,12 +162,7 @@ def _table_of(args: argparse.Namespace, y: Array, classes: Array) -> Array:
 
 
 def check_cost_scaling(args: argparse.Namespace) -> None:
-    """Refuse --cost-scaling where it does not go with other options.
-
-    Raises
-    ------
-    UsageError
-    """
+    """Refuse --cost-scaling where it does not go with other options."""
     if args.cost_scaling is None:
         return
     if not (args.costs or args.taxonomy):
@@ -199,12 +172,7 @@ def check_cost_scaling(args: argparse.Namespace) -> None:
 
 
 def check_nodes(args: argparse.Namespace, tree: Taxonomy, labels: Array) -> None:
-    """Refuse a tree of the command line that lacks labels.
-
-    Raises
-    ------
-    UsageError
-    """
+    """Refuse a tree of the command line that lacks labels."""
     nodes = set(tree.nodes)
     missing = [label for label in labels.tolist() if label not in nodes]
     if missing:

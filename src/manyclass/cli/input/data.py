@@ -118,11 +118,6 @@ def load_for(
     """Load the model of a command, with its number of threads.
 
     Of a pipeline, the classifier; ``args.steps`` is its preprocessing, for ``read_for``.
-
-    Raises
-    ------
-    UsageError
-        If its rows have sets of labels, and the command does not know of that.
     """
     from sklearn.pipeline import Pipeline
 
@@ -260,19 +255,7 @@ class HasClassWeight(Protocol):
 
 
 def check_labels(path: str, labels: Array) -> None:
-    """Refuse labels of a file that name fewer than two classes.
-
-    Parameters
-    ----------
-    path : str
-        The file, for the message.
-    labels : ndarray
-
-    Raises
-    ------
-    ValueError
-        If there is one class only, or a number that is not whole.
-    """
+    """Refuse labels of a file that name fewer than two classes, or numbers that are not whole."""
     import numpy as np
 
     classes = np.unique(labels)
@@ -288,13 +271,7 @@ def check_labels(path: str, labels: Array) -> None:
 
 
 def weigh_classes(model: HasClassWeight, args: argparse.Namespace, y: Array) -> None:
-    """Set the class weights of the command line, which names classes by their labels.
-
-    Raises
-    ------
-    UsageError
-        If no row has such a label, or two entries are of the same one.
-    """
+    """Set the class weights of the command line, which names classes by their labels."""
     given = dict(entry for entry in args.class_weight or [] if entry != BALANCED)
     if not given:
         return

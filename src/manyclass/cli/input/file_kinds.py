@@ -30,22 +30,8 @@ def check_output(
 ) -> None:
     """Refuse, before any work, an output that cannot be written or would overwrite another kind.
 
-    Parameters
-    ----------
-    name : str
-        Of the output.
-    inputs : sequence of str
-        Files that are read: never overwritten.
-    kind : FileKind
-        What is written.
-    force : bool
-        Whether a file of another kind may be replaced.
-    special : bool
-        Whether it may be a device or a pipe.
-
-    Raises
-    ------
-    UsageError, OSError
+    It never overwrites `inputs`, and a file of another kind only by `force`. A device or a pipe is
+    `special`.
     """
     if special and atomic.is_stdout(name):
         return

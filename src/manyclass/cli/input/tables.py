@@ -63,13 +63,7 @@ def columns(text: str) -> list[str]:
 
 
 def is_table(args: argparse.Namespace) -> bool:
-    """Whether the data of a command are a table.
-
-    Raises
-    ------
-    UsageError
-        If columns are named of what is none; or an option is of text.
-    """
+    """Whether the data of a command are a table; refuse options that do not go with the data."""
     from manyclass.io.dataset_file import looks_like_data
     from manyclass.io.tables.open_table import table_kind
 

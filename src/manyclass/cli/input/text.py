@@ -91,12 +91,7 @@ def ngrams(text: str) -> tuple[int, int]:
 
 
 def check_text(args: argparse.Namespace) -> None:
-    """Refuse options that do not go with --text, and a lack of packages, before any work.
-
-    Raises
-    ------
-    UsageError
-    """
+    """Refuse options that do not go with --text, and a lack of packages, before any work."""
     if args.text is None:
         for flag, given in (("--ngrams", args.ngrams), ("--min-df", args.min_df)):
             if given is not None:
@@ -119,11 +114,6 @@ def read_text(
     """Return the words of the rows of a table, weighted by tf-idf, and labels.
 
     What weights them is ``args.words``, for ``with_words``, and in folds ``args.words_of_fold``.
-
-    Raises
-    ------
-    ValueError
-        If a column is not there or holds no text, or there is no word.
     """
     from manyclass.io.tables.open_table import read_frame
 
@@ -147,13 +137,7 @@ def read_text(
 def _words_of_fold(
     words: ColumnTransformer, frame: pd.DataFrame, lacking: str, rows: Array
 ) -> Rows:
-    """Return the words of all rows, by the vocabulary and the weights of some.
-
-    Raises
-    ------
-    ValueError
-        With the words of ``lacking``, if these have none.
-    """
+    """Return the words of all rows, by the vocabulary and the weights of some."""
     from sklearn.base import clone
 
     try:
@@ -170,12 +154,7 @@ def maker_of(args: argparse.Namespace) -> RowMaker | None:
 
 
 def check_columns(args: argparse.Namespace) -> None:
-    """Refuse a column of text that is not what a model takes by its name.
-
-    Raises
-    ------
-    UsageError
-    """
+    """Refuse a column of text that is not what a model takes by its name."""
     from manyclass.persistence.composites import text_columns
 
     known = [] if args.steps is None else text_columns(args.steps)
@@ -188,15 +167,7 @@ def check_columns(args: argparse.Namespace) -> None:
 
 
 def read_texts(args: argparse.Namespace, log: Callable[[str], None]) -> tuple[Rows, Array]:
-    """Return the rows of a table as a pipeline transforms the text of a column, and labels.
-
-    Raises
-    ------
-    UsageError
-        If the column is not named, or there is no table.
-    ValueError
-        If it is not there, or holds no text.
-    """
+    """Return the rows of a table as a pipeline transforms the text of a column, and labels."""
     import numpy as np
 
     from manyclass.io.tables.open_table import read_frame
