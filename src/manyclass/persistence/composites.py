@@ -130,13 +130,7 @@ def text_columns(steps: Pipeline) -> list[str]:
 
 
 def check_composite(model: BaseEstimator) -> None:
-    """Refuse a model that a model file cannot hold.
-
-    Raises
-    ------
-    TypeError
-        If it would read files, or keeps no fitted classifier.
-    """
+    """Refuse a model that a model file cannot hold: it would read files, or is not fitted."""
     if not _fitted_within(model):
         raise TypeError(
             f"save_model cannot store this {type(model).__name__}: it keeps no fitted classifier "
@@ -154,16 +148,8 @@ def check_composite(model: BaseEstimator) -> None:
 def pack_composite(model: BaseEstimator) -> tuple[dict[str, Array], Settings]:
     """Return the tensors of a fitted model, and the rest, ready for JSON.
 
-    Steps of a pipeline that do nothing and what ``memory`` names are left out.
-
-    Raises
-    ------
-    ImportError
-        If skops is not installed.
-    TypeError
-        If it holds a function or an object that is not scikit-learn's, NumPy's or SciPy's.
-    ValueError
-        As ``pack``; or if a term of a vocabulary is no text of UTF-8.
+    Steps of a pipeline that do nothing and what ``memory`` names are left out. Refuse functions and
+    objects that are not scikit-learn's, NumPy's or SciPy's.
     """
     io = _skops()
     model = without_passthrough(model) if isinstance(model, Pipeline) else model
@@ -266,13 +252,7 @@ def _check_stored(content: bytes) -> None:
 
 
 def _skops() -> ModuleType:
-    """Return ``skops.io``.
-
-    Raises
-    ------
-    ImportError
-        If skops is missing.
-    """
+    """Return ``skops.io``, which may be missing."""
     try:
         import skops.io
     except ImportError as missing:

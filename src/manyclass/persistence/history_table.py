@@ -21,18 +21,9 @@ R = TypeVar("R", EpochRecord, StochasticRecord)
 
 
 def history_tensor(history: Sequence[Record]) -> NDArray[np.float64]:
-    """Return the records as numbers; of more than ``MAX_RECORDS``, some, evenly spread.
+    """Return the records as rows of numbers; of more than ``MAX_RECORDS``, some, evenly spread.
 
     The first and the last are always there. NaN stands for a score that is None.
-
-    Parameters
-    ----------
-    history : sequence of EpochRecord or of StochasticRecord
-        At least one.
-
-    Returns
-    -------
-    ndarray of shape (n_records, n_fields)
     """
     kept = np.unique(np.linspace(0, len(history) - 1, MAX_RECORDS).round().astype(int))
     rows = [astuple(history[i]) for i in kept]
@@ -40,24 +31,7 @@ def history_tensor(history: Sequence[Record]) -> NDArray[np.float64]:
 
 
 def history_of(table: Array, record: type[R]) -> list[R]:
-    """Return the records of a tensor that may come from a hostile file.
-
-    Parameters
-    ----------
-    table : ndarray
-    record : type
-        EpochRecord or StochasticRecord.
-
-    Returns
-    -------
-    list of EpochRecord or of StochasticRecord
-
-    Raises
-    ------
-    ValueError
-        If it holds no such records: another type or shape, too many rows, integers that are none,
-        seconds that are negative or infinite.
-    """
+    """Return the records of a tensor that may come from a hostile file."""
     columns = fields(record)
     fits = table.ndim == 2 and table.shape[1] == len(columns) and len(table) <= MAX_RECORDS
     if not fits or table.dtype != np.float64:

@@ -91,13 +91,7 @@ def save_liblinear(
 
 
 def liblinear_text(model: Estimator, *, encode_labels: bool = False) -> Iterator[bytes]:
-    """Return the text of ``save_liblinear`` in parts; all but the weights is checked before.
-
-    Raises
-    ------
-    TypeError, NotFittedError, ValueError
-        As ``save_liblinear``.
-    """
+    """Return the text of ``save_liblinear`` in parts; all but the weights is checked before."""
     model = chosen(model)
     if type(model).__name__ not in ONE_CLASS_KINDS:
         kinds = " or a ".join(ONE_CLASS_KINDS)

@@ -38,15 +38,7 @@ class Stored(NamedTuple):
 
 
 def read_text(path: Path) -> Stored:
-    """Read a file.
-
-    Raises
-    ------
-    ValueError
-        If it is no model of LIBLINEAR; the message names the line.
-    OSError
-        If it cannot be read.
-    """
+    """Read a file; errors name the line."""
     if is_special(path):  # reading may never end
         raise OSError(errno.EINVAL, "is not a regular file", os.fspath(path))
     with path.open("rb") as file:

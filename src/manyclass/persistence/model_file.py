@@ -156,12 +156,7 @@ def _check_target(path: object) -> None:
 
 
 def check_kind(estimator: object) -> None:
-    """Refuse what a model file cannot hold.
-
-    Raises
-    ------
-    TypeError
-    """
+    """Refuse what a model file cannot hold."""
     if is_own(estimator) or is_composite(estimator):
         return
     hint = ""
@@ -179,13 +174,7 @@ def check_kind(estimator: object) -> None:
 
 
 def metadata_of(tensors: dict[str, Array], model: Settings) -> dict[str, str]:
-    """Return the metadata of a model's file, but for the checksums.
-
-    Raises
-    ------
-    ValueError
-        If an estimator of `tensors` and `model` could not be read.
-    """
+    """Return the metadata of a model's file, but for the checksums; it can be read again."""
     try:
         text = json.dumps(model)
         _unpacked(tensors, json.loads(text))
@@ -227,29 +216,15 @@ def load_model(path: Source) -> Model:
 
 
 def describe_model(path: Source) -> Settings:
-    """Describe a model file.
+    """Describe a model file, ready for JSON.
 
-    Parameters
-    ----------
-    path : str, path-like or binary file
-
-    Returns
-    -------
-    dict
-        JSON-ready: estimator, loss, n_classes, n_features, density, n_nonzero, sparse, dtype,
-        n_iter, seconds (of training; None if the file lacks it), format_version, version;
-        formulation, C, certificate (None for weights that were left out after training),
-        temperature (of a calibrated SVM), all None for a StochasticClassifier, which has alpha,
-        n_steps, weight_seen and objective (None if it was not computed) in their place; steps,
-        those of a pipeline before the classifier that all else is about: name, kind, params that
-        are no defaults, and columns of what is in a ColumnTransformer; composite, such as
-        "VotingClassifier of 5 classifiers" where another estimator predicts by them, of which all
-        else is about the first (else None).
-
-    Raises
-    ------
-    ValueError, OSError
-        As ``load_model``.
+    ``seconds`` of training is None if the file lacks it, ``certificate`` for weights that were left
+    out after training. A StochasticClassifier has alpha, n_steps, weight_seen and objective (None
+    if it was not computed) in place of formulation, C, certificate and temperature, which are None.
+    ``steps`` are those of a pipeline before the classifier that all else is about: name, kind,
+    params that are no defaults, and columns of what is in a ColumnTransformer. ``composite`` is
+    such as "VotingClassifier of 5 classifiers" where another estimator predicts by them, of which
+    all else is about the first.
     """
     loaded, metadata = _load(path)
     estimator, composite = classifier_of(loaded), describe_composite(loaded)

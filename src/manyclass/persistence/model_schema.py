@@ -47,26 +47,14 @@ MAX_STEPS = 1 << 62  # leaves room to count more
 
 
 def pack(estimator: Estimator) -> tuple[dict[str, Array], Settings]:
-    """Return the tensors of a fitted estimator, and the rest, ready for JSON.
-
-    Raises
-    ------
-    ValueError
-        As ``pack_facts``.
-    """
+    """Return the tensors of a fitted estimator, and the rest, ready for JSON."""
     tensors, model = pack_facts(estimator)
     weights = _weight_tensors(coefficients_of(estimator))
     return {**weights, "intercept": np.ascontiguousarray(estimator.intercept_), **tensors}, model
 
 
 def pack_facts(estimator: Estimator) -> tuple[dict[str, Array], Settings]:
-    """Return the same without weights and intercepts.
-
-    Raises
-    ------
-    ValueError
-        If the classes are neither numbers nor strings.
-    """
+    """Return the same without weights and intercepts."""
     name = type(estimator).__name__
     model: Settings = {
         "estimator": name,
@@ -92,13 +80,7 @@ def pack_facts(estimator: Estimator) -> tuple[dict[str, Array], Settings]:
 
 
 def pack_classes(classes: Array) -> tuple[dict[str, Array], Settings]:
-    """Return classes as a tensor if they are numbers, else as JSON.
-
-    Raises
-    ------
-    ValueError
-        If they are neither numbers nor strings.
-    """
+    """Return classes as a tensor if they are numbers, as JSON if they are strings."""
     if classes.dtype.kind in "iufb":
         return {"classes": classes}, {}
     if all(isinstance(c, str) for c in classes.tolist()):

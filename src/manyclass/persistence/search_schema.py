@@ -71,13 +71,7 @@ def is_own(model: object) -> TypeGuard[Classifier]:
 
 
 def pack_any(model: Classifier) -> tuple[dict[str, Array], Settings]:
-    """Return the same as ``pack_classifier``; of a classifier that is not fitted its parameters.
-
-    Raises
-    ------
-    ValueError
-        As ``model_schema.pack``; or if it is not fitted, and has costs of mistakes by label.
-    """
+    """Return the same as ``pack_classifier``; of a classifier that is not fitted its parameters."""
     if hasattr(model, "classes_"):
         return pack_classifier(model)
     costs = getattr(model, "costs", None)
@@ -102,13 +96,7 @@ def unpack_any(tensors: dict[str, Array], entry: Settings) -> Classifier:
 
 
 def pack_classifier(model: Classifier) -> tuple[dict[str, Array], Settings]:
-    """Return the tensors of a fitted classifier, and the rest, ready for JSON.
-
-    Raises
-    ------
-    ValueError
-        As ``model_schema.pack``.
-    """
+    """Return the tensors of a fitted classifier, and the rest, ready for JSON."""
     if not isinstance(model, Search):
         return pack(model)
     search = model

@@ -144,24 +144,7 @@ def load_state(path: StatePath) -> Stateful:
 
 
 def start_from(estimator: Stateful, path: StatePath) -> str:
-    """Let the next fit of an estimator start from a state file or a model file.
-
-    Parameters
-    ----------
-    estimator : MulticlassSVC, MultinomialLogisticRegression or MultilabelSVC
-    path : str or path-like
-
-    Returns
-    -------
-    str
-        What was found, for people.
-
-    Raises
-    ------
-    ValueError
-        If the file cannot be read, or is one of another kind of model.
-    OSError
-    """
+    """Let the next fit of an estimator start from a state or model file; say what it is."""
     with Path(path).open("rb") as file:
         try:
             is_state = read_header(file).metadata.get("format") == FORMAT.name

@@ -89,15 +89,7 @@ PLAIN = (
 def check_steps(values: Iterable[object]) -> None:
     """Refuse objects whose contents would make compiled code read or write outside arrays.
 
-    Parameters
-    ----------
-    values : iterable
-        All objects of a model, those within others too.
-
-    Raises
-    ------
-    ValueError
-        Naming the type.
+    `values` are all objects of a model, also those within others.
     """
     for value in values:
         check_sparse(value)
@@ -132,15 +124,6 @@ def refused_types(content: bytes) -> set[str]:
     """Return the types in an archive of skops that a model file may not hold.
 
     Read from its table, before any object is made.
-
-    Parameters
-    ----------
-    content : bytes
-
-    Raises
-    ------
-    ValueError, LookupError
-        If it is no archive of skops.
     """
     with zipfile.ZipFile(BytesIO(content)) as archive:
         schema = json.loads(archive.read("schema.json"))

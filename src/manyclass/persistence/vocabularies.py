@@ -21,23 +21,7 @@ def with_vocabulary(estimators: Iterable[object]) -> list[CountVectorizer]:
 def pack_vocabularies(
     vectorizers: list[CountVectorizer],
 ) -> tuple[dict[str, Array], dict[int, object]]:
-    """Return the vocabularies as tensors, and what takes their place in a copy.
-
-    Parameters
-    ----------
-    vectorizers : list of CountVectorizer
-
-    Returns
-    -------
-    dict of ndarray
-    dict
-        For `copy.deepcopy`: the id of each vocabulary, and an empty one.
-
-    Raises
-    ------
-    ValueError
-        If a term is no text of UTF-8.
-    """
+    """Return the vocabularies as tensors, and what replaces them in a deep copy, by ids."""
     tensors: dict[str, Array] = {}
     memo: dict[int, object] = {}
     for i, step in enumerate(vectorizers):
