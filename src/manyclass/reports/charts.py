@@ -93,16 +93,9 @@ def chart(
 ) -> Markup:
     """Return a figure: the chart and its legend.
 
-    Parameters
-    ----------
-    titles : (str, str)
-        Of the axes, across and up; the first begins at 0.
-    series : sequence of Series
-        Those without points are left out.
-    description : str
-        Text for readers who do not see the chart.
-    log, zero : bool
-        Scale of the axis that goes up.
+    Titles are those of the axes, across and up; the first begins at 0. Series without points are
+    left out. The description is for readers who do not see the chart; ``log`` and ``zero`` are
+    about the axis that goes up.
     """
     series = [one for one in series if one.points]
     across, up = zip(*(point for one in series for point in one.points), strict=True)

@@ -28,20 +28,12 @@ LONGEST = 60  # characters of a label that are shown
 
 @dataclass(frozen=True, slots=True, eq=False)
 class LabelCodes:
-    """True and predicted labels as numbers, equal labels the same one.
-
-    Attributes
-    ----------
-    true, predicted : ndarray of shape (n_samples,)
-    labels : list
-        The label of every number, as it was first written; those of the classes come first.
-    classes : ndarray of shape (n_classes,)
-        The number of every class; the same one for classes that count as equal.
-    """
+    """True and predicted labels as numbers, equal labels the same one."""
 
     true: NDArray[np.int64]
     predicted: NDArray[np.int64]
-    labels: list[Label]
+    labels: list[Label]  # of every number, as it was first written; the classes come first
+    # The number of every class; the same one for classes that count as equal.
     classes: NDArray[np.int64]
 
     @property
@@ -60,14 +52,7 @@ class LabelCodes:
 
 
 def label_codes(classes: Array, truth: Array, predicted: Array) -> LabelCodes:
-    """Give every label a number.
-
-    Parameters
-    ----------
-    classes : ndarray of shape (n_classes,)
-    truth, predicted : ndarray of shape (n_samples,)
-        Predictions are entries of the classes.
-    """
+    """Give every label a number; predictions are entries of the classes."""
     read = _reader(classes, truth)
     codes: dict[Label, int] = {}
     labels: list[Label] = []
@@ -87,13 +72,7 @@ def label_codes(classes: Array, truth: Array, predicted: Array) -> LabelCodes:
 
 
 def as_labels(values: ArrayLike, name: str) -> Array:
-    """Return labels as a vector of numbers or of text.
-
-    Raises
-    ------
-    ValueError
-        If they are none, one is missing, or some are numbers and others text.
-    """
+    """Return labels as a vector of numbers or of text; none is missing."""
     labels = np.asarray(values)
     if labels.ndim != 1 or labels.dtype.kind not in "iufbUO":
         raise ValueError(
@@ -147,18 +126,9 @@ def _reader(classes: Array, truth: Array) -> Callable[[Label], Label]:
 
 
 def columns(rows: Sequence[Sequence[str]], n_left: int) -> list[str]:
-    """Return rows as lines with columns of the same width.
+    """Return rows, of which the first has the titles, as lines with columns of the same width.
 
-    Parameters
-    ----------
-    rows : sequence of sequence of str
-        With a title for each column first.
-    n_left : int
-        How many columns are flush left; the others are flush right.
-
-    Returns
-    -------
-    list of str
+    The first `n_left` columns are flush left; the others are flush right.
 
     Examples
     --------
@@ -189,21 +159,12 @@ class Classifier(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class ConfusedPair:
-    """Rows of one class that were predicted as another.
-
-    Attributes
-    ----------
-    true, predicted : label
-    count : int
-        How many rows.
-    share : float
-        Of the rows of the true class.
-    """
+    """Rows of one class that were predicted as another."""
 
     true: Label
     predicted: Label
     count: int
-    share: float
+    share: float  # of the rows of the true class
 
 
 class ConfusionPairs:

@@ -33,33 +33,19 @@ class Covered(TypedDict):
 class Coverage:
     """Error of the rows that ``predict(X, reject=threshold)`` does not reject.
 
-    Attributes
-    ----------
-    measure : str
-        "probability", the largest one of a row, or "top-2 margin", the largest score less the
-        second.
-    thresholds : ndarray of shape (n_thresholds,), float64
-        So that about 100, 95, 90, 80, 70, 60 and 50 % of the rows have at least this confidence.
-    coverage : ndarray of shape (n_thresholds,), float64
-        Share of the rows that do; more than that where rows are equally confident.
-    errors : ndarray of shape (n_thresholds,), float64
-        Share of these rows that are wrong.
+    The measure is "probability", the largest one of a row, or "top-2 margin", the largest score
+    less the second. About 100, 95, 90, 80, 70, 60 and 50 % of the rows have at least the confidence
+    of a threshold.
     """
 
     measure: str
     thresholds: Numbers
-    coverage: Numbers
-    errors: Numbers
+    coverage: Numbers  # share of the rows that do; more where rows are equally confident
+    errors: Numbers  # share of these rows that are wrong
 
     @classmethod
     def from_confidence(cls, measure: str, confidence: Numbers, right: Array) -> Coverage:
-        """Compute it.
-
-        Parameters
-        ----------
-        measure : str
-        confidence : ndarray of shape (n_samples,)
-        right : ndarray of shape (n_samples,), bool
+        """Compute it from the confidence of every row, and whether its prediction is right.
 
         Examples
         --------
@@ -101,13 +87,7 @@ def threshold(row: Covered) -> str:
 
 
 def top2_margins_of(model: ClassifierMixin, X: ArrayLike) -> Numbers:
-    """Return the top-2 margin of every row, a few rows at a time.
-
-    Parameters
-    ----------
-    model : fitted classifier with ``decision_function``
-    X : {array-like, CSR matrix} of shape (n_samples, n_features)
-    """
+    """Return the top-2 margin of every row, a few rows at a time."""
     found = [np.empty(0)]
     for part in parts(_num_samples(X), len(model.classes_)):
         scores = np.asarray(model.decision_function(_safe_indexing(X, part)))
@@ -118,13 +98,7 @@ def top2_margins_of(model: ClassifierMixin, X: ArrayLike) -> Numbers:
 def top_k_accuracy(classes: Array, best: Array, codes: LabelCodes) -> dict[int, float]:
     """Return the share of the rows whose label is among the k best classes, for some k.
 
-    Parameters
-    ----------
-    classes : ndarray of shape (n_classes,)
-    best : ndarray of shape (n_samples, n_best)
-        Entries of the classes, the best first.
-    codes : LabelCodes
-        Of the classes and the true labels.
+    `best`, shape (n_samples, n_best), has entries of the classes, the best first.
     """
     order = np.argsort(classes, kind="stable")
     positions = order[np.searchsorted(classes, best, sorter=order)]

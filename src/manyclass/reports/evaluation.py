@@ -36,35 +36,16 @@ PROBABILITIES_AT_A_TIME = 1 << 22
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Evaluation:
-    """Scores of a model's predictions of labelled rows.
-
-    Attributes
-    ----------
-    codes : LabelCodes
-    classes : ClassScores
-    confusion : ConfusionPairs
-    calibration : Calibration or None
-        None for a model without probabilities.
-    coverage : Coverage or None
-        Errors of the most confident rows; None where ``confidence=False``.
-    top_k : dict of int to float
-        Share of the rows whose label is among the k best classes; empty where there are few
-        classes, or ``confidence=False``.
-    mean_cost : float or None
-        Mean cost of the predictions, of rows whose label is a class; None for a model without costs
-        of mistakes, or without such a row.
-    tree : TreeMetrics or None
-        Scores by a taxonomy, where there is one.
-    """
+    """Scores of a model's predictions of labelled rows."""
 
     codes: LabelCodes
     classes: ClassScores
     confusion: ConfusionPairs
-    calibration: Calibration | None
-    coverage: Coverage | None = None
-    top_k: dict[int, float] = field(default_factory=dict)
-    mean_cost: float | None = None
-    tree: TreeMetrics | None = None
+    calibration: Calibration | None  # None without probabilities
+    coverage: Coverage | None = None  # None without confidence
+    top_k: dict[int, float] = field(default_factory=dict)  # of the k best classes
+    mean_cost: float | None = None  # of rows whose label is a class
+    tree: TreeMetrics | None = None  # scores by a taxonomy
 
     @property
     def n_rows(self) -> int:
@@ -142,15 +123,6 @@ def evaluate(
     taxonomy : Taxonomy, default=None
         A tree whose nodes are the labels, for the mean distance of predictions, hierarchical F1 and
         the accuracy of each level. None: the one that the model was trained with, if there is one.
-
-    Returns
-    -------
-    Evaluation
-
-    Raises
-    ------
-    ValueError
-        If X or y do not fit the model, or each other, there is no row, or a label is no node.
     """
     truth = as_labels(y, "y")
     X = X.tocsr() if is_sparse(X) else X
@@ -226,23 +198,13 @@ class ScoresOfClass(TypedDict):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ClassScores:
-    """Scores of the labels that occur, as true or as predicted ones.
+    """Scores of the labels that occur, as true or as predicted ones; 0 where nothing is counted."""
 
-    Attributes
-    ----------
-    labels : list of length n_labels
-        Classes in the order of the model, then labels that are none of them.
-    precision, recall, f1 : ndarray of shape (n_labels,), float64
-        From 0 to 1; 0 where a label was never predicted, or has no row.
-    support : ndarray of shape (n_labels,), int64
-        Rows that have the label.
-    """
-
-    labels: list[Label]
+    labels: list[Label]  # classes in the order of the model, then labels that are none of them
     precision: Numbers
     recall: Numbers
     f1: Numbers
-    support: NDArray[np.int64]
+    support: NDArray[np.int64]  # rows that have the label
 
     @classmethod
     def from_codes(cls, codes: LabelCodes) -> ClassScores:
@@ -302,41 +264,19 @@ class ClassScores:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Calibration:
-    """Reliability of the largest probability of every row, in bins of equal width.
+    """Reliability of the largest probability of every row, in bins of equal width."""
 
-    Attributes
-    ----------
-    counts : ndarray of shape (10,), int64
-        Rows in each bin.
-    confidence : ndarray of shape (10,), float64
-        Mean largest probability of a bin's rows; NaN without rows.
-    accuracy : ndarray of shape (10,), float64
-        Share of a bin's rows that are right; NaN without rows.
-    log_loss : float or None
-        Mean of -log p(true class), as scikit-learn clips it, over rows whose label is a class;
-        None without one.
-    ece : float
-        Expected calibration error: the mean of |accuracy - confidence|, weighted by the counts.
-    """
-
-    counts: NDArray[np.int64]
-    confidence: NDArray[np.float64]
-    accuracy: NDArray[np.float64]
-    log_loss: float | None
-    ece: float
+    counts: NDArray[np.int64]  # rows in each bin
+    confidence: NDArray[np.float64]  # their mean largest probability; NaN without rows
+    accuracy: NDArray[np.float64]  # share of them that are right
+    log_loss: float | None  # mean of -log p(true class), of rows whose label is a class
+    ece: float  # expected calibration error: mean of |accuracy - confidence| over the rows
 
     @classmethod
     def from_probabilities(
         cls, largest: Array, right: Array, log_loss: float | None
     ) -> Calibration:
-        """Compute it.
-
-        Parameters
-        ----------
-        largest : ndarray of shape (n_samples,)
-            Probabilities of the predicted classes.
-        right : ndarray of shape (n_samples,), bool
-        log_loss : float or None
+        """Compute it from the probability of each row's predicted class, and whether that is right.
 
         Examples
         --------
@@ -365,15 +305,7 @@ def has_probabilities(model: object) -> bool:
 def calibration(
     model: WithProbabilities, X: ArrayLike, codes: LabelCodes
 ) -> tuple[Calibration, Coverage]:
-    """Compute calibration and coverage of a model with probabilities, a few rows at a time.
-
-    Parameters
-    ----------
-    model : fitted classifier with ``predict_proba``
-    X : {array-like, CSR matrix} of shape (n_samples, n_features)
-    codes : LabelCodes
-        Of its classes, the true labels and its predictions.
-    """
+    """Compute calibration and coverage of a model with probabilities, a few rows at a time."""
     columns = codes.columns()
     largest, losses = np.empty(len(codes.true)), [np.empty(0)]
     step = max(1, PROBABILITIES_AT_A_TIME // len(model.classes_))

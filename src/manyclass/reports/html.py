@@ -63,16 +63,9 @@ def joined(children: Iterable[Child]) -> Markup:
 
 
 def element(tag: str, *children: Child, **attributes: Attribute) -> Markup:
-    """Return an element.
+    """Return an element; attributes that are None are left out.
 
-    Parameters
-    ----------
-    tag : str
-    *children : object
-        Its content.
-    **attributes : str, float or None
-        None: left out. An underscore at the end of a name is dropped (``class_``), another one
-        becomes a hyphen.
+    An underscore at the end of a name is dropped (``class_``), another one becomes a hyphen.
 
     Examples
     --------
@@ -102,20 +95,10 @@ def table(
     search: str | None = None,
     first: int = AT_FIRST,
 ) -> Markup:
-    """Return a table that can be sorted by its columns.
+    """Return a table that can be sorted by its columns; the first cell of a row names it.
 
-    Parameters
-    ----------
-    caption : str
-    titles : sequence of str
-    rows : iterable of sequence
-        Cells; the first one of a row names it.
-    n_left : int
-        How many columns are flush left; the others are numbers.
-    search : str, default=None
-        What can be searched for, where there are more rows than are shown at first.
-    first : int, default=50
-        How many these are.
+    The first `n_left` columns are flush left; the others are numbers. `search` says what can be
+    searched for, if there are more rows than the `first` ones, which are shown at first.
     """
     kinds = [None if at < n_left else "number" for at in range(len(titles))]
     head = [element("th", t, scope="col", class_=k) for t, k in zip(titles, kinds, strict=True)]

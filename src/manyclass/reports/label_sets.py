@@ -33,27 +33,16 @@ SCORES = (
 
 @dataclass(slots=True, eq=False)
 class MultilabelScores:
-    """How well sets of labels are predicted.
-
-    Attributes
-    ----------
-    names : ndarray of shape (n_labels,)
-    thresholds : ndarray of shape (n_labels,)
-    support, predicted, hits : ndarray of shape (n_labels,), int64
-        Rows that have a label, that are given it, and both.
-    n_rows, n_right : int
-        Rows, and those whose whole set is right.
-    best : dict of int to float
-        The precision of the labels of the k largest scores.
-    """
+    """How well sets of labels are predicted."""
 
     names: Array
     thresholds: NDArray[np.float64]
-    support: NDArray[np.int64]
-    predicted: NDArray[np.int64]
-    hits: NDArray[np.int64]
+    support: NDArray[np.int64]  # rows that have a label
+    predicted: NDArray[np.int64]  # rows that are given it
+    hits: NDArray[np.int64]  # both
     n_rows: int = 0
-    n_right: int = 0
+    n_right: int = 0  # rows whose whole set is right
+    # The precision of the labels of the k largest scores.
     best: dict[int, float] = field(default_factory=dict)
 
     @property
@@ -114,13 +103,7 @@ class MultilabelScores:
 
 
 def score_label_sets(model: MultilabelSVC, X: ArrayLike, y: object) -> MultilabelScores:
-    """Evaluate a fitted model on rows with known sets; scores are computed for some at a time.
-
-    Raises
-    ------
-    ValueError
-        If y holds a label that the model does not have, or has not as many rows as X.
-    """
+    """Evaluate a fitted model on rows with known sets; scores are computed for some at a time."""
     truth, _ = encoded(y, model.classes_, holds_sets=model.learnt_from_sets_)
     check_consistent_length(X, truth)
     n, k = truth.shape

@@ -55,20 +55,11 @@ AT_FIRST = 20  # of them before a search
 
 @dataclass(frozen=True, slots=True)
 class About:
-    """A model, its description and its preprocessing.
-
-    Attributes
-    ----------
-    model : estimator
-    facts : dict
-        formulation, C, certificate or alpha, n_steps, from ``describe_model``.
-    steps : list of str
-        Preprocessing steps of a pipeline.
-    """
+    """A model, its description and its preprocessing."""
 
     model: Estimator
-    facts: Settings
-    steps: list[str]
+    facts: Settings  # formulation, C, certificate or alpha, n_steps, as in describe_model
+    steps: list[str]  # of a pipeline, before the classifier
 
     @classmethod
     def from_model(cls, model: Estimator, steps: Pipeline | None = None) -> About:

@@ -16,32 +16,16 @@ from manyclass.utils.types import Array, Settings
 
 @dataclass(frozen=True, slots=True, eq=False)
 class TreeMetrics:
-    """Scores by a taxonomy.
+    """Scores by a taxonomy."""
 
-    Attributes
-    ----------
-    mean_distance : float
-        Mean distance of the predictions from the true labels, not scaled.
-    f1 : float
-        Hierarchical F1.
-    by_level : ndarray of shape (depth,), float64
-        Share of predictions below the true label's ancestor of depth 1, 2, ...; NaN where no true
-        label is as deep.
-    """
-
-    mean_distance: float
-    f1: float
+    mean_distance: float  # of the predictions from the true labels, not scaled
+    f1: float  # hierarchical
+    # Share below the true label's ancestor of depth 1, 2, ...; NaN: none is as deep.
     by_level: NDArray[np.float64]
 
     @classmethod
     def from_predictions(cls, tree: Taxonomy, y: Array, predicted: Array) -> TreeMetrics:
-        """Compute them.
-
-        Parameters
-        ----------
-        tree : Taxonomy
-        y, predicted : ndarray of shape (n_samples,)
-            Labels, nodes of the tree.
+        """Compute them from labels that are nodes of the tree.
 
         Examples
         --------
