@@ -43,21 +43,7 @@ def solver_on_device(
     regularize_intercept: bool,
     keeps_duals: bool,
 ) -> Solver:
-    """Make the solver of a problem.
-
-    Parameters
-    ----------
-    problem : Problem
-        Of a ``DeviceDataset``, which ``check_on_device`` accepts.
-    start : Start or None
-    rng : numpy.random.Generator
-        Orders the rows of rounds.
-    tol : float
-        The relative gap to which Newton steps are solved.
-    regularize_intercept : bool
-        Of logistic regression.
-    keeps_duals : bool
-    """
+    """Make the solver of a problem that ``check_on_device`` accepts; `rng` orders the rows."""
     began = time.perf_counter()
     if problem.loss == "log_loss":
         engine = ArrayEngine(problem, regularize_intercept=regularize_intercept)
@@ -71,15 +57,7 @@ def solver_on_device(
 
 
 def check_on_device(problem: Problem, *, stopping: str, solver: str, weights: str) -> str:
-    """Refuse what is not trained on a device; say what training holds where.
-
-    Raises
-    ------
-    ValueError
-        Saying what is, and what to do.
-    MemoryError
-        If what training holds does not fit into the memory of the device.
-    """
+    """Refuse what is not trained on a device; say what training holds where."""
     data = problem.dataset
     assert isinstance(data, DeviceDataset)
     places = data.X.places if isinstance(data.X, HostRows) else [Place(data.X)]
@@ -108,13 +86,7 @@ def check_on_device(problem: Problem, *, stopping: str, solver: str, weights: st
 
 
 def plan_text(problem: Problem) -> str:
-    """Say what training holds where, a line for each device.
-
-    Raises
-    ------
-    MemoryError
-        If it does not fit into the memory of a device.
-    """
+    """Say what training holds where, a line for each device; MemoryError if it does not fit."""
     return "\n".join(str(plan_for(part)) for part in problems_of_devices(problem))
 
 

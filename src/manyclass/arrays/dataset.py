@@ -27,13 +27,9 @@ TYPES = {
 class DeviceDataset(Dataset):
     """Examples, classes and weights; ``values`` of the core is empty.
 
-    Attributes
-    ----------
-    X : array of shape (n, d), or HostRows
-        On its device, in float64, float32, float16 or bfloat16; or in host memory.
-    indicator : ndarray of shape (n, k), bool, or None
-        The classes of every example, of one-vs-rest where examples have several, or none; labels
-        are all ELSEWHERE then.
+    X, shape (n, d), lies on its device, in float64, float32, float16 or bfloat16, or in host
+    memory. The indicator, shape (n, k), has the classes of every example, of one-vs-rest where
+    examples have several, or none; labels are all ELSEWHERE then.
     """
 
     X: DeviceArray = None
@@ -98,18 +94,7 @@ class DeviceDataset(Dataset):
         n_classes: int,
         bias: float,
     ) -> DeviceDataset:
-        """Return the examples of a validated X.
-
-        Parameters
-        ----------
-        X : array of shape (n, d)
-        labels : ndarray of shape (n,), integers
-        weights : ndarray of shape (n,)
-            Positive.
-        n_classes : int
-        bias : float
-            Value of the appended feature.
-        """
+        """Return the examples of a validated X; weights are positive."""
         return cls(
             indptr=np.zeros(1, np.int64),
             indices=np.zeros(1, np.int32),  # as of any dense X: other than the values

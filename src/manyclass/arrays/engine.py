@@ -20,13 +20,7 @@ from manyclass.utils.types import Array, DType
 class SmoothEngine(PrimalEngine):
     """W = 0 at first, an ndarray, and parts that lie on devices.
 
-    Parameters
-    ----------
-    problem : Problem
-        With a smooth loss.
-    parts : Parts
-        Whose rows are ``SmoothRows`` or, of the squared hinge, ``SquaredHingeRows``.
-    regularize_intercept : bool
+    The rows of the parts are ``SmoothRows`` or, of the squared hinge, ``SquaredHingeRows``.
     """
 
     factorizes_samples = False
@@ -56,13 +50,7 @@ class SmoothEngine(PrimalEngine):
 class ArrayEngine(SmoothEngine):
     """W = 0 at first, of shape (d + 1, k), on the device of X, or of its first part.
 
-    Parameters
-    ----------
-    problem : Problem
-        Of a ``DeviceDataset``, with a smooth loss.
-    regularize_intercept : bool
-    rows_of : type, default=SmoothRows
-        What makes the rows of each device.
+    ``rows_of`` makes the rows of each device.
     """
 
     most_factorized = 4096

@@ -29,10 +29,7 @@ from manyclass.utils.types import Array, DeviceArray, Rows
 def on_host(values: object, name: str = "y") -> object:
     """Return an array of another namespace as an ndarray, anything else as it is.
 
-    Raises
-    ------
-    ValueError
-        If it is a sparse tensor, or one without numbers, of this name.
+    Refuse sparse tensors, and those without numbers, by their name.
     """
     if not is_array(values):
         return values
@@ -57,15 +54,7 @@ def rows_of(X: Rows, rows: Array) -> Rows:
 
 
 def placed(X: Rows, device: str | Sequence[str]) -> HostRows | Rows:
-    """Return validated rows that are to be trained on devices of PyTorch; on the CPU, X itself.
-
-    Raises
-    ------
-    ImportError
-        If there is no PyTorch.
-    ValueError
-        If X is sparse, or a device is not there or does not compute in the type of X.
-    """
+    """Return validated rows that are to be trained on devices of PyTorch; on the CPU, X itself."""
     names = [device] if isinstance(device, str) else list(device)
     if not names:
         raise ValueError("device is an empty list; give names of devices, or None")
@@ -112,16 +101,7 @@ def _place_of(device: str) -> Place:
 
 
 def checked_rows(X: DeviceArray, *, finite: bool = True) -> DeviceArray:
-    """Return X of shape (n, d), whose numbers may be trained on; integers become float64.
-
-    Raises
-    ------
-    ValueError
-        If it is not two-dimensional, has no rows or features, or holds NaN, infinity or complex
-        numbers.
-    FloatingPointError
-        If the square of a number overflows.
-    """
+    """Return X of shape (n, d), whose numbers may be trained on; integers become float64."""
     if isinstance(X, HostRows):  # of a fold: they were checked
         return X
     if "meta" in str(getattr(X, "device", "")):

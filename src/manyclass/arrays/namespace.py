@@ -52,12 +52,7 @@ def is_array(X: object) -> bool:
 
 @lru_cache(maxsize=1)
 def _compat() -> ModuleType:
-    """Import array-api-compat.
-
-    Raises
-    ------
-    ImportError
-    """
+    """Import array-api-compat."""
     try:
         return importlib.import_module("array_api_compat")
     except ImportError:
@@ -141,28 +136,14 @@ FULL_PRECISION = FullPrecision()
 
 
 class Place:
-    """A namespace and a device, on which arrays are made.
-
-    Parameters
-    ----------
-    X : array
-        One that lies there.
-
-    Attributes
-    ----------
-    xp : module
-    device : object
-    has_double : bool
-        Whether the device computes in float64.
-    wide
-        The type of sums: float64, or float32 where there is no other.
-    """
+    """A namespace and a device, on which arrays are made: those of an array."""
 
     def __init__(self, X: DeviceArray) -> None:
         self.xp = namespace_of(X)
         self.device: DeviceArray = device_of(X)
         self.is_torch = is_torch(X)
         self.is_gpu = self.is_torch and str(self.device).startswith("cuda")
+        # Whether the device computes in float64.
         self.has_double = not (LACKS_DOUBLE or str(self.device).startswith("mps"))
         self._indexes = self.is_torch or _compat().is_cupy_array(X)
 

@@ -18,12 +18,9 @@ from manyclass.utils.types import Array
 
 
 class DeviceParts:
-    """Parts on devices, which are asked at the same time by a thread each.
+    """Parts on devices, in the order of their rows; threads ask them at the same time.
 
-    Parameters
-    ----------
-    parts : sequence of SmoothRows
-        In the order of their rows. What is given, and the sums, lie on the device of the first.
+    What is given, and the sums, lie on the device of the first.
     """
 
     def __init__(self, parts: Sequence[SmoothRows]) -> None:

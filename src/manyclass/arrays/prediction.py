@@ -16,24 +16,10 @@ from manyclass.utils.types import Array, DeviceArray
 
 
 def scores_on_device(X: DeviceArray, coef: Array, intercept: Array) -> Array:
-    """Return the scores of rows as an ndarray.
+    """Return the scores of rows as an ndarray of shape (n, k) or (n, 1).
 
-    Parameters
-    ----------
-    X : array of shape (n, d)
-        On its device.
-    coef : ndarray of shape (k, d), or (1, d)
-    intercept : ndarray of shape (k,) or (1,)
-
-    Returns
-    -------
-    ndarray of shape (n, k) or (n, 1)
-        In the wider of the types of X, widened as in training, and of the weights.
-
-    Raises
-    ------
-    ValueError
-        If X holds NaN or infinity.
+    The type is the wider of the types of X, widened as in training, and of the weights. Refuse NaN
+    and infinity.
     """
     parts = [to_numpy(S) for S in _scores(X, coef, intercept)]
     empty = np.empty((0, len(intercept)), np.result_type(training_type(X), coef))

@@ -26,12 +26,7 @@ FIRST_RELEASE = (2, 8)  # of PyTorch, whose products of float16 can be float32
 
 
 class Factor:
-    """Some rows of X as a factor of products in the type of X.
-
-    Parameters
-    ----------
-    x : array of shape (m, d)
-    """
+    """Some rows of X as a factor of products in the type of X."""
 
     def __init__(self, x: DeviceArray) -> None:
         self.x = x
@@ -46,14 +41,7 @@ class Factor:
 
 
 class HalfFactor(Factor):
-    """Some rows as a factor of products of float16 numbers, which are float32.
-
-    Parameters
-    ----------
-    x : tensor of shape (m, d)
-        float32, float16 or bfloat16.
-    is_fast : bool
-    """
+    """Some rows as a factor of products of float16 numbers, which are float32."""
 
     def __init__(self, x: DeviceArray, *, is_fast: bool) -> None:
         super().__init__(x)

@@ -40,25 +40,9 @@ LEAST_WORK = 1 << 31
 class ArrayRows:
     """The rows of a problem whose X lies on a device, or goes to one.
 
-    Parameters
-    ----------
-    problem : Problem
-        Of a ``DeviceDataset``.
-
-    Attributes
-    ----------
-    place : Place
-    plan : Plan
-    n : int
-        Number of rows.
-    first, number : int
-        Number of the first row among those of all parts, and of this part.
-    labels : array of shape (n,), or of shape (n, k), bool
-        y_i, or the classes of each row.
-    costs : array of shape (n,)
-        C_i, in the type of sums.
-    dtype
-        Of W and of products, float32 or float64.
+    ``labels`` are y_i, shape (n,), or the classes of each row, shape (n, k), bool; ``costs`` C_i,
+    in the type of sums; ``dtype`` that of W and of products, float32 or float64. ``first`` and
+    ``number`` are those of the first row among the rows of all parts, and of this part.
     """
 
     def __init__(self, problem: Problem) -> None:
@@ -254,12 +238,7 @@ class ArrayRows:
 
 
 def plan_for(problem: Problem) -> Plan:
-    """Return where the rows of a problem, whose device is one, and its numbers will lie.
-
-    Raises
-    ------
-    MemoryError
-    """
+    """Return where the rows of a problem, whose device is one, and its numbers will lie."""
     data = problem.dataset
     assert isinstance(data, DeviceDataset)
     X, n = data.X, data.n_examples

@@ -31,13 +31,7 @@ class Blocks(Protocol):
 
 
 class RowsThere(Blocks):
-    """Rows that lie on the device.
-
-    Parameters
-    ----------
-    X : array of shape (n, d)
-    place : Place
-    """
+    """Rows that lie on the device."""
 
     def __init__(self, X: DeviceArray, place: Place) -> None:
         self.X, self.place = X, place
@@ -52,13 +46,7 @@ class RowsThere(Blocks):
 
 
 class RowsElsewhere(Blocks):
-    """Rows of other blocks, copied to a place in the memory of the CPU.
-
-    Parameters
-    ----------
-    rows : Blocks
-    place : Place
-    """
+    """Rows of other blocks, copied to a place in the memory of the CPU."""
 
     def __init__(self, rows: Blocks, place: Place) -> None:
         self.rows, self.place = rows, place
@@ -73,13 +61,7 @@ class RowsElsewhere(Blocks):
 
 
 class StreamedRows(Blocks):
-    """Rows in host memory that are copied to the device when they are asked for.
-
-    Parameters
-    ----------
-    rows : HostRows
-    rows_of_block : int
-    """
+    """Rows in host memory that are copied to the device when they are asked for."""
 
     def __init__(self, rows: HostRows, rows_of_block: int) -> None:
         self.rows, self._copier = rows, copier_of(rows, rows_of_block)
@@ -129,14 +111,7 @@ class Sent:
 
 
 class Copier:
-    """Copies blocks of rows.
-
-    Parameters
-    ----------
-    rows : HostRows
-    size : int
-        Rows of a block, at most.
-    """
+    """Copies blocks of `size` rows at most."""
 
     def __init__(self, rows: HostRows, size: int) -> None:
         self.rows, self.size = rows, min(size, len(rows))
@@ -215,14 +190,7 @@ class RowNumbers(Protocol):
 
 
 class NumbersThere(RowNumbers):
-    """Numbers on the device.
-
-    Parameters
-    ----------
-    place : Place
-    shape : tuple of int
-    dtype
-    """
+    """Numbers on the device."""
 
     is_there = True
 

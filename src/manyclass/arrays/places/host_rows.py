@@ -14,22 +14,9 @@ BLANK = -1  # number of a row whose features are all 0
 
 
 class HostRows:
-    """Rows of an array, and the devices that train them.
+    """Rows of an array, and the devices that train a part of them each.
 
-    Nothing is copied: some rows are their numbers until they are read.
-
-    Parameters
-    ----------
-    X : ndarray of shape (m, d), float32 or float64
-    places : sequence of Place
-        A part of the rows is trained on each.
-    numbers : ndarray of shape (n,), int64, default=None
-        The rows, BLANK among them; all when None.
-
-    Attributes
-    ----------
-    there : array of shape (n, d), or None
-        A copy on the device, once there is one.
+    Nothing is copied: some rows are their numbers, BLANK among them, until they are read.
     """
 
     goes_to_device = True
@@ -41,7 +28,7 @@ class HostRows:
         self.X, self.places, self.numbers = X, list(places), numbers
         n = len(X) if numbers is None else len(numbers)
         self.shape = n, int(X.shape[1])
-        self.there: DeviceArray = None
+        self.there: DeviceArray = None  # a copy on the device, once there is one
 
     def __len__(self) -> int:
         return self.shape[0]

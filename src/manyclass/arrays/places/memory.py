@@ -18,32 +18,16 @@ MOST_FACTORIZED = 4096  # features whose curvature is factorized
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """Where X and the numbers of rows and classes lie.
-
-    Attributes
-    ----------
-    device : str
-    free : int or None
-        Bytes that are free there, where that is known.
-    rows, numbers : int
-        Bytes of X, 0 if the user has it there, and of n x k numbers.
-    fixed : int
-        Bytes of W, its copies and what is factorized.
-    per_row : int
-        Bytes of a row of a block.
-    rows_of_block : int
-    streams, numbers_on_host : bool
-        Whether X, and the numbers, are in host memory.
-    """
+    """Bytes, and where X and the numbers of rows and classes lie."""
 
     device: str
-    free: int | None
-    rows: int
-    numbers: int
-    fixed: int
-    per_row: int
+    free: int | None  # there, where that is known
+    rows: int  # of X, 0 if the user has it there
+    numbers: int  # n x k
+    fixed: int  # W, its copies and what is factorized
+    per_row: int  # of a block
     rows_of_block: int
-    streams: bool = False
+    streams: bool = False  # X is in host memory
     numbers_on_host: bool = False
 
     @property
@@ -72,20 +56,7 @@ def plan_of(
 ) -> Plan:
     """Return the first plan that fits: all there, else X streamed, else the numbers, else both.
 
-    Parameters
-    ----------
-    problem : Problem
-    place : Place
-    n_rows : int
-    bytes_of_rows : int
-        Of X in host memory; 0 if it lies on the device.
-    per_row_of_x : int
-        Bytes of a row of X.
-
-    Raises
-    ------
-    MemoryError
-        Saying how many bytes are needed, and how many are free.
+    `bytes_of_rows` are those of X in host memory; 0 if it lies on the device.
     """
     data, free = problem.dataset, place.free_memory()
     d, k = data.n_features, data.n_classes

@@ -15,31 +15,15 @@ from manyclass.utils.types import DeviceArray
 
 @dataclass(frozen=True, slots=True)
 class LogLossTerms:
-    """Numbers of each row, shape (m,).
+    """Numbers of each row, shape (m,)."""
 
-    Attributes
-    ----------
-    others : array
-        1 - u_y, the sum over the other classes.
-    log_own : array
-        log u_y.
-    own, rest : array
-        u'_y, and 1 - u'_y.
-    entropy : array
-        -sum_{c != y} u'_c log u'_c.
-    moved : array
-        sum_c u'_c (s_c - s_y).
-    largest : array
-        max_c |s_c|.
-    """
-
-    others: DeviceArray
-    log_own: DeviceArray
-    own: DeviceArray
-    rest: DeviceArray
-    entropy: DeviceArray
-    moved: DeviceArray
-    largest: DeviceArray
+    others: DeviceArray  # 1 - u_y, the sum over the other classes
+    log_own: DeviceArray  # log u_y
+    own: DeviceArray  # u'_y
+    rest: DeviceArray  # 1 - u'_y
+    entropy: DeviceArray  # -sum_{c != y} u'_c log u'_c
+    moved: DeviceArray  # sum_c u'_c (s_c - s_y)
+    largest: DeviceArray  # max_c |s_c|
 
 
 Shift = tuple[DeviceArray, DeviceArray]  # l and e
@@ -48,15 +32,7 @@ Shift = tuple[DeviceArray, DeviceArray]  # l and e
 def log_loss_terms(
     rows: ArrayRows, S: DeviceArray, labels: DeviceArray, shift: Shift | None
 ) -> tuple[DeviceArray, LogLossTerms]:
-    """Return e_y - u' of each row, which may take the memory of S, and what the gap is made of.
-
-    Parameters
-    ----------
-    rows : ArrayRows
-    S : array of shape (m, k), float64
-    labels : array of shape (m,)
-    shift : (l, e) or None
-    """
+    """Return e_y - u' of each row, which may take the memory of S, and what the gap is made of."""
     if rows.place.is_torch:
         from manyclass.arrays.smooth import log_loss_kernels
 

@@ -36,12 +36,7 @@ class SmoothLoss(Protocol):
 
 
 class LogLoss(SmoothLoss):
-    """The log loss of the softmax.
-
-    Parameters
-    ----------
-    rows : ArrayRows
-    """
+    """The log loss of the softmax."""
 
     def __init__(self, rows: ArrayRows) -> None:
         self.rows, self.xp, self.wide = rows, rows.xp, rows.place.wide
@@ -82,10 +77,7 @@ class LogLoss(SmoothLoss):
 class SquaredHinge(SmoothLoss):
     """The sum of the squared hinge losses of all classes, or of all classes but the own one.
 
-    Parameters
-    ----------
-    rows : ArrayRows
-        Of one-vs-rest or Weston-Watkins.
+    Of one-vs-rest or Weston-Watkins.
     """
 
     def __init__(self, rows: ArrayRows) -> None:

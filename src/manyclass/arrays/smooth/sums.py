@@ -25,13 +25,7 @@ SHARE_OF_MEMORY = 0.5  # of what is free, for the curvature of all rows
 
 
 class SmoothRows(ArrayRows):
-    """The rows of a problem with a smooth loss.
-
-    Parameters
-    ----------
-    problem : Problem
-        Of a ``DeviceDataset``.
-    """
+    """The rows of a problem with a smooth loss."""
 
     def __init__(self, problem: Problem) -> None:
         super().__init__(problem)

@@ -45,21 +45,7 @@ AT_BOUND = 1e-5  # share of the bound within which z is at it
 
 
 class OneVsRestAdmm(HingeSolver):
-    """The solver, from v = 0 or from the z and W of a start.
-
-    Parameters
-    ----------
-    problem : Problem
-        Of a ``DeviceDataset``: one-vs-rest with the hinge loss.
-    start : Start or None
-    keeps_duals : bool, default=True
-        Whether ``start`` returns z.
-
-    Raises
-    ------
-    FloatingPointError
-        If the square of a row overflows.
-    """
+    """The solver, from v = 0 or from the z and W of a start."""
 
     def __init__(self, problem: Problem, start: Start | None, *, keeps_duals: bool = True) -> None:
         super().__init__(problem, keeps_duals=keeps_duals)

@@ -55,19 +55,7 @@ def slacks(rows: ArrayRows, S: DeviceArray, labels: DeviceArray) -> DeviceArray:
 
 
 class SvmCertificate:
-    """P at some W and D at some z.
-
-    Parameters
-    ----------
-    problem : Problem
-        Of all rows.
-    parts : sequence of ArrayRows
-        In the order of the rows.
-    norms : ndarray of shape (n,)
-        q_i.
-    zero : float
-        P(0).
-    """
+    """P at some W and D at some z, of parts in the order of the rows."""
 
     def __init__(
         self,
@@ -109,15 +97,7 @@ class SvmCertificate:
 
 
 class PartCertificate:
-    """The terms of some rows.
-
-    Parameters
-    ----------
-    rows : ArrayRows
-        Where there is float64.
-    norms : ndarray of shape (n,)
-        q_i.
-    """
+    """The terms of some rows, where there is float64; `norms` are the q_i."""
 
     def __init__(self, rows: ArrayRows, norms: NDArray[np.float64]) -> None:
         self.rows, self.norms = rows, rows.place.asarray(norms)

@@ -51,21 +51,7 @@ FAST_UNTIL = 0.05  # relative gap down to which products are fast (products.py)
 class DualRounds(HingeSolver):
     """The solver, from z = 0 or from the z of a start.
 
-    Parameters
-    ----------
-    problem : Problem
-        Of a ``DeviceDataset``: Crammer-Singer or Weston-Watkins with the hinge loss; for
-        ``round_from`` alone, one-vs-rest as well.
-    start : Start or None
-    rng : numpy.random.Generator
-        Orders the rows.
-    keeps_duals : bool, default=True
-        Whether ``start`` returns z.
-
-    Raises
-    ------
-    FloatingPointError
-        If the square of a row overflows.
+    For ``round_from`` alone, also of one-vs-rest.
     """
 
     def __init__(

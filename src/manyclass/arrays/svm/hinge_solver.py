@@ -20,31 +20,7 @@ from manyclass.utils.types import Array, CsrArray, DeviceArray
 
 
 class HingeSolver:
-    """A solver with a z for each row and class.
-
-    Parameters
-    ----------
-    problem : Problem
-        Of a ``DeviceDataset``, with the hinge loss.
-    keeps_duals : bool
-        Whether ``start`` returns z.
-
-    Attributes
-    ----------
-    rows : ArrayRows
-    norms : ndarray of shape (n,)
-        q_i.
-    certificate : SvmCertificate
-    W : array of shape (d + 1, k)
-        That of the last epoch.
-
-    Raises
-    ------
-    FloatingPointError
-        If the square of a row overflows.
-    MemoryError
-        If what it holds does not fit.
-    """
+    """A solver with a z for each row and class; ``start`` returns z if it ``keeps_duals``."""
 
     is_exact = False
 
@@ -53,12 +29,12 @@ class HingeSolver:
         self.problem, self.keeps_duals = problem, keeps_duals
         self.rows = rows = ArrayRows(problem)
         self.xp, self.place = rows.xp, rows.place
-        self.norms = rows.squared_norms()
+        self.norms = rows.squared_norms()  # q_i
         check_squared_norms(self.norms)
         self.zero_objective = zero_objective(problem)
         self.certificate = SvmCertificate(problem, [rows], self.norms, self.zero_objective)
         shape = problem.dataset.n_features + 1, rows.k
-        self.W: DeviceArray = self.place.zeros(shape, rows.dtype)
+        self.W: DeviceArray = self.place.zeros(shape, rows.dtype)  # that of the last epoch
         self._n_epochs = 0
         self._is_fast = self.place.is_gpu and rows.dtype == self.xp.float32
 

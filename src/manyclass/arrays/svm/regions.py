@@ -15,27 +15,10 @@ AT_BOUND = 1 - 1e-6
 
 
 class Region:
-    """Rows, with the visits and rounds of a problem.
+    """Rows, which are a part of all, with the visits and rounds of a problem.
 
-    Parameters
-    ----------
-    part : slice
-        Which of all rows they are.
-    rows : ArrayRows
-        These rows alone.
-    norms, visited_norms : ndarray of shape (m,)
-        q_i, and the q_i with which they are visited.
-    Z : array of shape (m, k)
-        Changed in place.
-    W : array of shape (d + 1, k)
-        Changed in place.
-    is_fast : bool
-        Whether products may be in less precision (products.py).
-
-    Attributes
-    ----------
-    visited : array
-        The numbers of the rows that have features, from 0 to m - 1.
+    They are visited with the q_i ``visited_norms``. Z, shape (m, k), and W are changed in place.
+    Products may be in less precision if ``is_fast`` (products.py).
     """
 
     def __init__(
@@ -51,7 +34,7 @@ class Region:
     ) -> None:
         self.part, self.rows, self.W, self._is_fast = part, rows, W, is_fast
         self.xp, self.place = rows.xp, rows.place
-        self.visited = self.place.asarray(np.flatnonzero(norms > 0))
+        self.visited = self.place.asarray(np.flatnonzero(norms > 0))  # the rows that have features
         self.visits = visits_of(rows, self.place.asarray(visited_norms, rows.dtype), Z)
         self._no_shift = self.place.zeros((rows.k,), rows.dtype)
         self._tiny = float(np.finfo(rows.problem.dataset.dtype).tiny)

@@ -45,16 +45,7 @@ def rounds_of(step: Round, visits: RowVisits, rows: ArrayRows) -> Rounds:
 
 
 class EagerRounds(Rounds):
-    """Rounds one by one.
-
-    Parameters
-    ----------
-    step : callable
-        Visits some rows; returns theta and their gap.
-    n_rows : array of shape (1,) or None
-        Where visits want the number of rows.
-    rows : ArrayRows
-    """
+    """Rounds one by one; ``n_rows``, shape (1,), is set where visits want the number of rows."""
 
     def __init__(self, step: Round, n_rows: DeviceArray, rows: ArrayRows) -> None:
         self._step, self._n_rows, self._place = step, n_rows, rows.place

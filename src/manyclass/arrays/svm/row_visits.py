@@ -31,16 +31,10 @@ RELAXATION = 1.9  # alpha of ADMM
 
 
 class RowVisits(Protocol):
-    """z of all rows, and steps of the z of some.
+    """z of all rows, and steps of the z of some."""
 
-    Attributes
-    ----------
-    Z : array of shape (n, k)
-    q : array of shape (n,)
-    """
-
-    Z: DeviceArray
-    q: DeviceArray
+    Z: DeviceArray  # shape (n, k)
+    q: DeviceArray  # shape (n,)
 
     def visit(
         self, products: DeviceArray, W: DeviceArray, i: DeviceArray, shift: DeviceArray
@@ -67,16 +61,7 @@ class OneVsRest(Protocol):
 
 
 class ArrayVisits(RowVisits):
-    """Visits by functions of the array API standard.
-
-    Parameters
-    ----------
-    rows : ArrayRows
-    q : array of shape (n,)
-        ||x_i||^2, in the type of W.
-    Z : array of shape (n, k)
-        Changed in place.
-    """
+    """Visits by functions of the array API standard; Z is changed in place."""
 
     def __init__(self, rows: ArrayRows, q: DeviceArray, Z: DeviceArray) -> None:
         self.rows, self.xp, self.q, self.Z = rows, rows.xp, q, Z
@@ -131,16 +116,7 @@ class ArrayVisits(RowVisits):
 def crammer_singer(
     xp: ModuleType, b: DeviceArray, cap: DeviceArray, height: DeviceArray
 ) -> DeviceArray:
-    """Return z' of each row.
-
-    Parameters
-    ----------
-    xp : module
-    b : array of shape (m, k)
-        b_c - h; -inf for the own class.
-    cap, height : array of shape (m,)
-        C_i and h.
-    """
+    """Return z' of each row, given b_c - h, shape (m, k), -inf for the own class, C_i and h."""
     zero = 0 * cap[:, None]
 
     def step(theta: DeviceArray) -> DeviceArray:

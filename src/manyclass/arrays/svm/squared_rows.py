@@ -21,18 +21,7 @@ SIZES = 2  # of a part: the sum of the sizes of what is added to W(z), and how m
 
 
 class SquaredHingeRows(SmoothRows, SquaredHingeTerms):
-    """The rows of one-vs-rest or Weston-Watkins with the squared hinge.
-
-    Parameters
-    ----------
-    problem : Problem
-        Of a ``DeviceDataset``.
-
-    Raises
-    ------
-    FloatingPointError
-        If the square of a row overflows.
-    """
+    """The rows of one-vs-rest or Weston-Watkins with the squared hinge."""
 
     def __init__(self, problem: Problem) -> None:
         super().__init__(problem)

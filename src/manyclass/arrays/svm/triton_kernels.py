@@ -187,19 +187,14 @@ def relax(
 
 
 class TritonVisits(RowVisits):
-    """Visits by kernels; arguments as of ``ArrayVisits``.
-
-    Attributes
-    ----------
-    n_rows : tensor of shape (1,)
-        How many of the rows that are given are visited; the others change nothing.
-    """
+    """Visits by kernels; arguments as of ``ArrayVisits``."""
 
     def __init__(self, rows: ArrayRows, q: DeviceArray, Z: DeviceArray) -> None:
         self.rows, self.q, self.Z = rows, q, Z
         self._caps = rows.xp.astype(rows.costs, rows.dtype)
         base = rows.base_table()
         self._table, self._table_rows = (self._caps, rows.labels) if base is None else base
+        # How many of the given rows are visited.
         self.n_rows = torch.zeros(1, dtype=torch.int64, device=self.Z.device)
         self._size = triton.next_power_of_2(max(rows.k, 16))
         numbers = [rows.problem.margins()[0], rows.bias]  # Python's would be float32 in a kernel
