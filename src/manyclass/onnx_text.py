@@ -90,11 +90,6 @@ def vectorizers_of(pipeline: Pipeline) -> dict[str, CountVectorizer] | None:
     """Return the vectorizers at the beginning by the names of their inputs, or None.
 
     Of a ColumnTransformer the names are those of the columns, else "text".
-
-    Raises
-    ------
-    ValueError
-        If a ColumnTransformer has other transformers, too, or two of a column.
     """
     first = pipeline.steps[0][1]
     if isinstance(first, CountVectorizer):
@@ -114,12 +109,7 @@ def vectorizers_of(pipeline: Pipeline) -> dict[str, CountVectorizer] | None:
 
 
 def check_vectorizers(vectorizers: dict[str, CountVectorizer]) -> None:
-    """Refuse vectorizers that a graph of ONNX cannot express.
-
-    Raises
-    ------
-    ValueError
-    """
+    """Refuse vectorizers that a graph of ONNX cannot express."""
     for name, step in vectorizers.items():
         for parameter, value in PLAIN.items():
             given = getattr(step, parameter)
