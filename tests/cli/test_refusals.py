@@ -212,7 +212,7 @@ abc out --format liblinear --dtype float32 | argument --dtype: goes with
 # Both of `train` and of `cv`.
 CLASSES_AND_BIAS = """
 --class-weight x | argument --class-weight: must be balanced, or LABEL=W
---class-weight z=2 | argument --class-weight: no row of tiny has the label z
+--class-weight z=2 | argument --class-weight: no row of tiny has the label 'z'
 --class-weight a | argument --class-weight: must be balanced, or LABEL=W
 --class-weight a=-1 | argument --class-weight: must be balanced, or LABEL=W
 --class-weight balanced --class-weight a=1 | argument --class-weight: balanced cannot be combined

@@ -26,6 +26,7 @@ from manyclass.utils.suggestions import meant
 FAILED = 2
 INTERRUPTED, BROKEN_PIPE, TERMINATED = 130, 141, 143  # as shells count signals
 T = TypeVar("T")
+Say = Callable[[str], None]  # logs a line
 CHOICES = re.compile(r"invalid choice: '([^']*)' \(choose from (.*)\)")
 # Options of LIBLINEAR's programs, and what stands for them here.
 OF_LIBLINEAR = {

@@ -6,42 +6,39 @@ import argparse
 import json
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
-from manyclass.cli.console import CommandParser, UsageError, positive, positive_int, say, silent
-from manyclass.cli.input.costs import (
-    check_cost_scaling,
-    costs_option,
-    offset_option,
-    take_costs,
-    take_offsets,
-    taxonomy_option,
+from manyclass.cli.console import (
+    CommandParser,
+    Say,
+    UsageError,
+    check_target,
+    positive,
+    positive_int,
+    say,
+    silent,
 )
-from manyclass.cli.input.data import Say, check_labels, read, timed, weigh_classes
-from manyclass.cli.input.text import check_text, maker_of, text_options
-from manyclass.cli.multilabel import check_multilabel_search, choose_multilabel
+from manyclass.cli.input.costs import check_cost_scaling, take_by_label
+from manyclass.cli.input.data import read, timed
+from manyclass.cli.input.text import check_text, maker_of
+from manyclass.cli.multilabel import Choice, check_multilabel_search, choose_multilabel
 from manyclass.cli.options import (
     LOGISTIC,
     check_estimator_options,
     data_option,
     force_option,
-    formulation_names,
-    formulation_or_logistic,
+    multilabel_option,
     parameters,
     problem_options,
     quiet_option,
-    reader_options,
     run_options,
-    shape_options,
 )
 from manyclass.cli.parameter_options import add_parameter
-from manyclass.cli.train_options import check_loss
+from manyclass.cli.train_options import check_logistic, check_margins, training_data_options
 from manyclass.problem.formulations import LOSSES
 from manyclass.utils.suggestions import TOP_K, meant
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from manyclass.model_selection.base import SearchResult
     from manyclass.model_selection.estimators import (
         MulticlassSVCCV,
@@ -92,31 +89,14 @@ def cv_options(parser: CommandParser) -> None:
     )
     add_parameter(compared, "one_standard_error")
     problem = parser.add_argument_group("what is trained")
-    problem.add_argument(
-        "--formulation",
-        type=formulation_or_logistic,
-        metavar="F",
-        help=f"formulation of the SVM: {formulation_names()}; or logistic; default crammer_singer",
-    )
-    problem.add_argument("--loss", choices=list(LOSSES), help="default hinge")
-    problem_options(problem)
-    costs_option(problem)
-    taxonomy_option(problem, "whose distances are costs")
-    offset_option(problem)
-    problem.add_argument(
-        "--multilabel",
-        action="store_true",
-        help="rows have sets of labels, as in 3,7,12 5:0.3 9:1: one C for all of them",
-    )
+    problem_options(problem, list(LOSSES), "")
+    multilabel_option(problem, ": one C for all of them")
     run = parser.add_argument_group("training")
     run.add_argument(
         "--tol", type=positive, default=1e-3, metavar="T", help="relative gap (default 0.001)"
     )
     run_options(run)
-    data = parser.add_argument_group("data")
-    reader_options(data)
-    shape_options(data)
-    text_options(parser.add_argument_group("text in a table"))
+    training_data_options(parser)
     output = parser.add_argument_group("output")
     output.add_argument("--json", action="store_true", help="print JSON")
     output.add_argument("--plot", metavar="FILE", help="draw scores against C: .png, .svg or .pdf")
@@ -144,47 +124,19 @@ def cv(args: argparse.Namespace) -> None:
     """Run ``manyclass cv``."""
     _check(args)
     log = silent if args.quiet or args.json else say
-    choice, seconds = (choose_multilabel if args.multilabel else _choose)(args, log, _search(args))
-    best = _sign(args.scoring) * float(choice.scores[:, choice.best].mean()) + 0.0
+    choice = (choose_multilabel if args.multilabel else _choose)(args, log, _search(args))
+    found = _as_json(choice, args.scoring)
     if args.json:
-        say(json.dumps(_as_json(choice, args.scoring, seconds)))
-    elif not args.quiet:
-        log_choice(choice.C, best, seconds, log)
+        say(json.dumps(found))
+    else:
+        log_choice(choice.C, found["score"], choice.seconds, log)
     if args.plot:
         _plot(choice, args.scoring, args.plot)
         log(f"saved {args.plot}")
 
 
-class Choice(Protocol):
-    """What a search has found; tables of shape (n_folds, n_Cs)."""
-
-    @property
-    def C(self) -> float:
-        """The chosen C."""
-
-    @property
-    def Cs(self) -> Array:
-        """All, ascending."""
-
-    @property
-    def best(self) -> int:
-        """Place of the chosen C."""
-
-    @property
-    def scores(self) -> Array:
-        """NaN where nothing was trained, as in the others."""
-
-    @property
-    def gaps(self) -> Array:
-        """Relative gaps."""
-
-    @property
-    def seconds(self) -> Array:
-        """Seconds of each fit."""
-
-
-def _choose(args: argparse.Namespace, log: Say, search: Settings) -> tuple[Choice, float]:
-    """Choose C for rows of one class each; return the seconds, too."""
+def _choose(args: argparse.Namespace, log: Say, search: Settings) -> Choice:
+    """Choose C for rows of one class each."""
     import numpy as np
     from sklearn.utils import check_random_state
 
@@ -193,10 +145,7 @@ def _choose(args: argparse.Namespace, log: Say, search: Settings) -> tuple[Choic
     model = estimator(args, search)
     model.verbose = 0
     X, y = read(args, np.dtype(args.dtype), log, args.n_features)
-    check_labels(args.data, y)
-    weigh_classes(model, args, y)
-    take_costs(model, args, y)
-    take_offsets(model, args, y)
+    take_by_label(model, args, y)
     largest = int(np.unique(y, return_counts=True)[1].max())
     if args.folds > largest:
         raise UsageError(
@@ -208,7 +157,9 @@ def _choose(args: argparse.Namespace, log: Say, search: Settings) -> tuple[Choic
     random = check_random_state(args.seed)
     search_of = partial(choose, model, X, y, random, on_column, maker_of(args))
     seconds = timed(args, lambda: found.append(search_of()))
-    return found[0], seconds
+    result = found[0]
+    tables = result.scores, result.gaps, result.seconds
+    return Choice(result.C, result.Cs, result.best, *tables, seconds)
 
 
 def estimator(
@@ -268,8 +219,6 @@ def _sign(scoring: str) -> int:
 
 def _check(args: argparse.Namespace) -> None:
     """Refuse incompatible options, before the data are read."""
-    from manyclass.cli.console import check_target
-
     check_text(args)
     check_estimator_options(args)
     if args.folds < 2:
@@ -292,7 +241,7 @@ def _check(args: argparse.Namespace) -> None:
     args.formulation = args.formulation or "crammer_singer"
     _check_formulation(args)
     if args.plot:
-        _check_plot(args, check_target)
+        _check_plot(args)
 
 
 def _check_formulation(args: argparse.Namespace) -> None:
@@ -301,28 +250,15 @@ def _check_formulation(args: argparse.Namespace) -> None:
         raise UsageError("argument --scoring: log_loss goes with --formulation logistic")
     if args.scoring == "cost" and not (args.costs or args.taxonomy):
         raise UsageError("argument --scoring: cost is the mean of --costs or --taxonomy; give them")
-    for flag, given in (("--costs", args.costs), ("--taxonomy", args.taxonomy)):
-        if given and args.formulation == LOGISTIC:
-            raise UsageError(
-                f"argument {flag}: logistic trains no costs of mistakes; leave out {flag}"
-            )
-    check_cost_scaling(args)
     if args.formulation == LOGISTIC:
-        if args.loss:
-            raise UsageError(
-                f"argument --loss: {args.loss} does not go with --formulation logistic; leave out "
-                "--loss"
-            )
-        if args.weights == "sparse":
-            raise UsageError("argument --weights: logistic holds W dense; leave out --weights")
-    else:
-        if args.regularize_intercept:
-            raise UsageError("argument --regularize-intercept: goes with --formulation logistic")
+        check_logistic(args)
+    check_cost_scaling(args)
+    if args.formulation != LOGISTIC:
         args.loss = args.loss or "hinge"
-        check_loss(args.formulation, args.loss)
+        check_margins(args)
 
 
-def _check_plot(args: argparse.Namespace, check_target: Callable[..., None]) -> None:
+def _check_plot(args: argparse.Namespace) -> None:
     if Path(args.plot).suffix not in (".png", ".svg", ".pdf"):
         raise UsageError(f"argument --plot: {args.plot} must end with .png, .svg or .pdf")
     if Path(args.plot).exists() and not args.force:
@@ -346,7 +282,7 @@ def _search(args: argparse.Namespace) -> Settings:
     }
 
 
-def _as_json(choice: Choice, scoring: str, seconds: float) -> Settings:
+def _as_json(choice: Choice, scoring: str) -> Settings:
     import numpy as np
 
     def rows(values: Array) -> list[list[float | None]]:
@@ -360,8 +296,8 @@ def _as_json(choice: Choice, scoring: str, seconds: float) -> Settings:
         "Cs": choice.Cs.tolist(),
         "scores": rows(sign * choice.scores),
         "gaps": rows(choice.gaps),
-        "fit_seconds": rows(choice.seconds),
-        "seconds": seconds,
+        "fit_seconds": rows(choice.fit_seconds),
+        "seconds": choice.seconds,
     }
 
 

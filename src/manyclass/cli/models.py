@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from manyclass.cli.console import (
     CommandParser,
+    Say,
     UsageError,
     count,
     jobs,
@@ -17,10 +18,10 @@ from manyclass.cli.console import (
     say,
     silent,
 )
-from manyclass.cli.input.data import Say, is_multilabel, load_for, read_for
+from manyclass.cli.input.data import is_multilabel, load_for, read_for
 from manyclass.cli.input.text import text_option
 from manyclass.cli.multilabel import read_known
-from manyclass.cli.options import file_or_stdin, force_option, reader_options, swap_data_and_model
+from manyclass.cli.options import data_option, force_option, reader_options, swap_data_and_model
 from manyclass.cli.parameter_options import add_parameter
 from manyclass.cli.predict import LABELS, warn_of_unseen
 from manyclass.io import atomic
@@ -212,14 +213,7 @@ def report_options(parser: CommandParser) -> None:
     """Add the options of ``manyclass report``."""
     add = parser.add_argument
     add("model", metavar="MODEL", help="model file")
-    add(
-        "data",
-        metavar="DATA",
-        nargs="?",
-        type=file_or_stdin,
-        help="labelled rows: svmlight file, plain or compressed, one of convert, or a table "
-        "(Parquet, Arrow, CSV, .npy, .npz); - for standard input",
-    )
+    data_option(parser, "labelled rows: ", nargs="?")
     add("-o", "--output", metavar="OUT", required=True, help="HTML file to write; - for stdout")
     add(
         "--feature-names",

@@ -5,20 +5,18 @@ from __future__ import annotations
 import argparse
 import json
 import time
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
-from manyclass.cli.console import UsageError, count, proven, say, shows_progress, silent
+from manyclass.cli.console import Say, UsageError, count, proven, say, shows_progress, silent
 from manyclass.cli.input.data import (
-    Say,
     check_converted,
     explain_bus_errors,
     format_options,
     read_for,
-    size_of,
+    sizes_of,
     timed,
 )
-from manyclass.cli.input.tables import is_table
+from manyclass.cli.input.tables import is_table, log_read
 from manyclass.cli.options import begin, parameters, write_state
 from manyclass.cli.parameter_options import flag_of, foreign_options
 from manyclass.cli.train_options import AUTO
@@ -75,27 +73,25 @@ def check_multilabel_search(args: argparse.Namespace) -> None:
     args.formulation = "one_vs_rest"
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class MultilabelChoice:
-    """What a search has found; tables of shape (n_folds, n_Cs)."""
+class Choice(NamedTuple):
+    """What a search has found; tables have the shape (n_folds, n_Cs), and NaN without a fit."""
 
     C: float
-    Cs: Array
-    best: int
+    Cs: Array  # ascending
+    best: int  # place of C
     scores: Array
-    gaps: Array
-    seconds: Array
+    gaps: Array  # relative
+    fit_seconds: Array
+    seconds: float  # of all
 
 
-def choose_multilabel(
-    args: argparse.Namespace, log: Say, search: Settings
-) -> tuple[MultilabelChoice, float]:
-    """Choose C for rows with sets of labels; return the seconds, too."""
+def choose_multilabel(args: argparse.Namespace, log: Say, search: Settings) -> Choice:
+    """Choose C for rows with sets of labels."""
     verbose = int(not args.quiet and not args.json)
     model, seconds = search_multilabel(args, log, {**search, "verbose": verbose})
     best = int(model.Cs_.searchsorted(model.C_))
     tables = model.scores_, model.gaps_, model.fit_times_
-    return MultilabelChoice(model.C_, model.Cs_, best, *tables), seconds
+    return Choice(model.C_, model.Cs_, best, *tables, seconds)
 
 
 def search_multilabel(
@@ -123,11 +119,7 @@ def read_multilabel(
         )
     with atomic.naming(args.data):
         X, y = _loaded_multilabel(args, dtype, n_features)
-    log(
-        f"read {args.data} in {time.perf_counter() - began:.2f} s: {count(len(y), 'row')}, "
-        f"{count(X.shape[1], 'feature')}, {count(len(set().union(*y)), 'label')}, "
-        f"{size_of(X)}"
-    )
+    log_read(args, began, log, *sizes_of(X, count(len(set().union(*y)), "label")))
     return X, y
 
 

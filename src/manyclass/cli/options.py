@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from manyclass.cli.console import CommandParser, UsageError, finite, jobs, positive_int
-from manyclass.cli.input.data import BALANCED
+from manyclass.cli.console import CommandParser, Say, UsageError, finite, jobs, positive_int
+from manyclass.cli.input.costs import BALANCED, class_offset, taxonomy_option
 from manyclass.cli.input.tables import table_options
 from manyclass.cli.input.text import text_option
 from manyclass.cli.parameter_options import (
@@ -21,7 +22,6 @@ from manyclass.utils.suggestions import meant
 if TYPE_CHECKING:
     from sklearn.base import BaseEstimator
 
-    from manyclass.cli.input.data import Say
     from manyclass.persistence.state_schema import Stateful
     from manyclass.utils.types import Settings
 
@@ -31,14 +31,15 @@ STDIN = "/dev/stdin"
 LOGISTIC = "logistic"  # as a formulation: another estimator
 
 
-def data_option(parser: CommandParser) -> None:
+def data_option(parser: CommandParser, what: str = "", nargs: str | None = None) -> None:
     """Add the data file."""
     parser.add_argument(
         "data",
         metavar="DATA",
+        nargs=nargs,
         type=file_or_stdin,
-        help="svmlight file, plain or compressed, one of convert, or a table (Parquet, Arrow, CSV, "
-        ".npy, .npz); - for standard input",
+        help=f"{what}svmlight file, plain or compressed, one of convert, or a table (Parquet, "
+        "Arrow, CSV, .npy, .npz); - for standard input",
     )
 
 
@@ -104,11 +105,7 @@ def convert_options(parser: CommandParser) -> None:
     """Add the options of ``manyclass convert``."""
     parser.add_argument("data", metavar="DATA", help="svmlight file, plain or compressed, or table")
     parser.add_argument("out", metavar="OUT", help="file to write")
-    parser.add_argument(
-        "--multilabel",
-        action="store_true",
-        help="rows have sets of labels, as in 3,7,12 5:0.3 9:1",
-    )
+    multilabel_option(parser)
     add_parameter(parser, "n_jobs", type=jobs, default=1)
     reader_options(parser)
     shape_options(parser)
@@ -134,12 +131,29 @@ def reader_options(group: Options) -> None:
     add("--sum-duplicates", action="store_true", help="add up values of a feature given twice")
 
 
-def problem_options(group: Options) -> None:
+def problem_options(group: Options, losses: Sequence[str], about_loss: str) -> None:
     """Add the options of commands that train: what is minimized."""
+    group.add_argument(
+        "--formulation",
+        type=formulation_or_logistic,
+        metavar="F",
+        help=f"formulation of the SVM: {formulation_names()}; or logistic, multinomial logistic "
+        "regression; default crammer_singer",
+    )
+    group.add_argument("--loss", choices=losses, help=f"default hinge{about_loss}")
     add_parameter(group, "class_weight", type=class_weight, action="append")
     add_parameter(group, "fit_intercept")
     add_parameter(group, "intercept_scaling", type=finite)
     add_parameter(group, "regularize_intercept")
+    add_parameters(group, "costs", "cost_scaling")
+    taxonomy_option(group, "whose distances are costs")
+    add_parameter(group, "class_offset", type=class_offset, action="append")
+
+
+def multilabel_option(group: Options, more: str = "") -> None:
+    """Add the option of sets of labels."""
+    text = f"rows have sets of labels, as in 3,7,12 5:0.3 9:1{more}"
+    group.add_argument("--multilabel", action="store_true", help=text)
 
 
 def run_options(group: Options) -> None:

@@ -18,7 +18,7 @@ from manyclass.cli.console import (
 from manyclass.cli.input.costs import check_nodes, read_taxonomy, taxonomy_option
 from manyclass.cli.input.data import is_multilabel, load_for, read_for
 from manyclass.cli.multilabel import evaluate_multilabel, predict_multilabel
-from manyclass.cli.options import data_options, force_option, swap_data_and_model
+from manyclass.cli.options import data_options, force_option, quiet_option, swap_data_and_model
 from manyclass.io import atomic
 from manyclass.utils.user_warning import warn_user
 
@@ -229,9 +229,7 @@ def calibrate_options(parser: CommandParser) -> None:
     """Add the options of ``manyclass calibrate``."""
     data_options(parser)
     parser.add_argument("out", metavar="OUT", help="model file to write")
-    parser.add_argument(
-        "--quiet", action="store_true", help="print nothing but warnings and errors"
-    )
+    quiet_option(parser)
     force_option(parser)
 
 

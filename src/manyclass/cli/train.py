@@ -9,17 +9,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from manyclass.cli import console
-from manyclass.cli.console import UsageError, count, proven, say, silent
+from manyclass.cli.console import Say, UsageError, count, proven, say, silent
 from manyclass.cli.input.blocks import may_not_fit, read_in_blocks
-from manyclass.cli.input.costs import LOGIT_ADJUSTMENT, take_costs, take_offsets
-from manyclass.cli.input.data import (
-    BALANCED,
-    Say,
-    check_labels,
-    read,
-    timed,
-    weigh_classes,
-)
+from manyclass.cli.input.costs import BALANCED, LOGIT_ADJUSTMENT, take_by_label
+from manyclass.cli.input.data import read, timed
 from manyclass.cli.input.tables import name_features
 from manyclass.cli.input.text import maker_of, with_words
 from manyclass.cli.multilabel import train_multilabel
@@ -27,10 +20,12 @@ from manyclass.cli.options import LOGISTIC, begin, parameters, write_state
 from manyclass.cli.train_options import AUTO, check_options
 
 if TYPE_CHECKING:
+    from sklearn.base import BaseEstimator
+
     from manyclass.estimators.logistic import MultinomialLogisticRegression
     from manyclass.estimators.stochastic.classifier import StochasticClassifier
     from manyclass.estimators.svc import MulticlassSVC
-    from manyclass.utils.types import Array
+    from manyclass.utils.types import Array, Rows
 
 
 def train(args: argparse.Namespace) -> None:
@@ -43,12 +38,10 @@ def train(args: argparse.Namespace) -> None:
             train_multilabel(args, log)
         elif args.C == AUTO:
             _train_chosen(args, log)
-        elif args.formulation == LOGISTIC:
-            _train_logistic(args, log)
-        elif args.solver != "stochastic":
-            _train_dual(args, log)
-        else:
+        elif args.solver == "stochastic":
             _train_stochastic(args, log)
+        else:
+            _train_exact(args, exact_model(args), log)
     log(f"saved {args.model}")
 
 
@@ -83,46 +76,42 @@ def check_files(args: argparse.Namespace) -> None:
         check(Path(args.checkpoint), resume=args.resume)
 
 
-def svc_of(args: argparse.Namespace, communicator: object = None) -> MulticlassSVC:
-    """Return the estimator of the dual solvers."""
+def exact_model(
+    args: argparse.Namespace, communicator: object = None
+) -> MulticlassSVC | MultinomialLogisticRegression:
+    """Return the estimator of exact training."""
+    from manyclass.estimators.logistic import MultinomialLogisticRegression
     from manyclass.estimators.svc import MulticlassSVC
 
+    shared = {"C": args.C, "communicator": communicator}
+    if args.formulation == LOGISTIC:
+        given = parameters(args, MultinomialLogisticRegression)
+        return MultinomialLogisticRegression(split=args.split, **shared, **given)
     return MulticlassSVC(
         formulation=args.formulation,
-        C=args.C,
         solver="auto" if args.solver == "dual" else args.solver,
-        communicator=communicator,
         split="rows" if args.split == "rows" else None,
+        **shared,
         **parameters(args, MulticlassSVC),
     )
 
 
-def logistic_of(
-    args: argparse.Namespace, communicator: object = None
-) -> MultinomialLogisticRegression:
-    """Return the estimator of logistic regression."""
-    from manyclass.estimators.logistic import MultinomialLogisticRegression
-
-    return MultinomialLogisticRegression(
-        C=args.C,
-        communicator=communicator,
-        split=args.split,
-        **parameters(args, MultinomialLogisticRegression),
-    )
-
-
-def _train_dual(args: argparse.Namespace, log: Say) -> None:
+def _read(args: argparse.Namespace, model: BaseEstimator, log: Say) -> tuple[Rows, Array]:
+    """Return rows and labels; set what the command line gives by these."""
     import numpy as np
 
+    X, y = read(args, np.dtype(args.dtype), log, args.n_features)
+    take_by_label(model, args, y)
+    return X, y
+
+
+def _train_exact(
+    args: argparse.Namespace, model: MulticlassSVC | MultinomialLogisticRegression, log: Say
+) -> None:
     from manyclass.persistence.model_file import save_model
 
-    model = svc_of(args)
     begin(model, args, log)
-    X, y = read(args, np.dtype(args.dtype), log, args.n_features)
-    check_labels(args.data, y)
-    weigh_classes(model, args, y)
-    take_costs(model, args, y)
-    take_offsets(model, args, y)
+    X, y = _read(args, model, log)
     seconds = timed(args, lambda: model.fit(X, y))
     name_features(args, model)
     save_model(args.model, with_words(args, model))
@@ -143,38 +132,14 @@ def log_proof(
     )
 
 
-def _train_logistic(args: argparse.Namespace, log: Say) -> None:
-    import numpy as np
-
-    from manyclass.persistence.model_file import save_model
-
-    model = logistic_of(args)
-    begin(model, args, log)
-    X, y = read(args, np.dtype(args.dtype), log, args.n_features)
-    check_labels(args.data, y)
-    weigh_classes(model, args, y)
-    take_offsets(model, args, y)
-    seconds = timed(args, lambda: model.fit(X, y))
-    name_features(args, model)
-    save_model(args.model, with_words(args, model))
-    write_state(model, args, log)
-    log_proof(model, seconds, log)
-
-
 def _train_chosen(args: argparse.Namespace, log: Say) -> None:
     """Choose C by cross-validation, and train with it."""
-    import numpy as np
-
     from manyclass.cli.cross_validation import estimator, log_choice
     from manyclass.model_selection.cv_fit import fit_with_maker
     from manyclass.persistence.model_file import save_model
 
     model = estimator(args, {})
-    X, y = read(args, np.dtype(args.dtype), log, args.n_features)
-    check_labels(args.data, y)
-    weigh_classes(model, args, y)
-    take_costs(model, args, y)
-    take_offsets(model, args, y)
+    X, y = _read(args, model, log)
     seconds = timed(args, lambda: fit_with_maker(model, X, y, maker_of(args)))
     name_features(args, model, model.best_estimator_)
     save_model(args.model, with_words(args, model))
@@ -183,8 +148,6 @@ def _train_chosen(args: argparse.Namespace, log: Say) -> None:
 
 
 def _train_stochastic(args: argparse.Namespace, log: Say) -> None:
-    import numpy as np
-
     from manyclass.estimators.stochastic.classifier import StochasticClassifier
     from manyclass.persistence.model_file import save_model
 
@@ -192,10 +155,7 @@ def _train_stochastic(args: argparse.Namespace, log: Say) -> None:
     if args.out_of_core or (args.text is None and may_not_fit(args.data)):
         seconds = _train_in_blocks(args, model, log)
     else:
-        X, y = read(args, np.dtype(args.dtype), log, args.n_features)
-        check_labels(args.data, y)
-        weigh_classes(model, args, y)
-        take_offsets(model, args, y)
+        X, y = _read(args, model, log)
         seconds = timed(args, lambda: model.fit(X, y))
         name_features(args, model)
     save_model(args.model, with_words(args, model))
@@ -215,12 +175,10 @@ def _train_in_blocks(args: argparse.Namespace, model: StochasticClassifier, log:
             f"{args.data} is read in blocks"
         )
     blocks = read_in_blocks(args, log)
-    check_labels(args.data, blocks.classes)
-    weigh_classes(model, args, blocks.classes)
+    take_by_label(model, args, blocks.classes)
     if args.class_weight == [BALANCED]:
         weights = blocks.n_rows / (len(blocks.classes) * blocks.class_counts)
         model.class_weight = dict(zip(blocks.classes.tolist(), weights.tolist(), strict=True))
-    take_offsets(model, args, blocks.classes)
     if model.class_offset == LOGIT_ADJUSTMENT:
         model.class_offset = _log_shares(model, blocks.classes, blocks.class_counts)
     shape = blocks.classes, blocks.n_features, np.dtype(args.dtype)

@@ -3,27 +3,18 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Callable
+from functools import partial
 
-from manyclass.cli.console import (
-    CommandParser,
-    UsageError,
-    finite,
-    positive,
-)
-from manyclass.cli.input.costs import (
-    check_cost_scaling,
-    costs_option,
-    offset_option,
-    taxonomy_option,
-)
+from manyclass.cli.console import CommandParser, UsageError, finite, positive
+from manyclass.cli.input.costs import check_cost_scaling
 from manyclass.cli.input.text import check_text, text_options
 from manyclass.cli.options import (
     LOGISTIC,
     check_estimator_options,
     data_and_model,
     force_option,
-    formulation_names,
-    formulation_or_logistic,
+    multilabel_option,
     problem_options,
     quiet_option,
     reader_options,
@@ -45,15 +36,20 @@ AUTO = "auto"  # as C
 MINUTES = 10.0  # between two checkpoints
 
 
+def _number_or(text: str, word: str, convert: Callable[[str], float]) -> float | str:
+    """Return a number, or this word."""
+    try:
+        return text if text == word else convert(text)
+    except argparse.ArgumentTypeError as error:
+        raise argparse.ArgumentTypeError(str(error).replace(", not", f" or {word}, not")) from None
+
+
 def train_options(parser: CommandParser) -> None:
     """Add the options of ``manyclass train``."""
     data_and_model(parser)
     _problem_options(parser.add_argument_group("what is trained"))
     _run_options(parser.add_argument_group("training"))
-    data = parser.add_argument_group("data")
-    reader_options(data)
-    shape_options(data)
-    text_options(parser.add_argument_group("text in a table"))
+    training_data_options(parser)
     output = parser.add_argument_group("output")
     quiet_option(output)
     force_option(output)
@@ -63,31 +59,27 @@ def train_options(parser: CommandParser) -> None:
     )
 
 
+def training_data_options(parser: CommandParser) -> None:
+    """Add the options of commands that train: what the rows are."""
+    data = parser.add_argument_group("data")
+    reader_options(data)
+    shape_options(data)
+    text_options(parser.add_argument_group("text in a table"))
+
+
 def _problem_options(group: argparse._ArgumentGroup) -> None:
     add = group.add_argument
     add(
         "-C",
         "-c",
-        type=positive_or_auto,
+        type=partial(_number_or, word=AUTO, convert=positive),
         help="cost of a unit of loss (default 1); auto: see manyclass cv",
     )
-    add(
-        "--formulation",
-        type=formulation_or_logistic,
-        metavar="F",
-        help=f"formulation of the SVM: {formulation_names()}; or logistic, multinomial logistic "
-        "regression; default crammer_singer",
+    about_loss = (
+        "; squared_hinge: for formulations that add losses; log_loss, perceptron: with --solver "
+        "stochastic (log_loss is the default of --formulation logistic)"
     )
-    add(
-        "--loss",
-        choices=[*MARGIN_LOSSES, *STOCHASTIC_LOSSES[1:]],
-        help="default hinge; squared_hinge: for formulations that add losses; log_loss, "
-        "perceptron: with --solver stochastic (log_loss is the default of --formulation logistic)",
-    )
-    problem_options(group)
-    costs_option(group)
-    taxonomy_option(group, "whose distances are costs")
-    offset_option(group)
+    problem_options(group, [*MARGIN_LOSSES, *STOCHASTIC_LOSSES[1:]], about_loss)
 
 
 def _run_options(group: argparse._ArgumentGroup) -> None:
@@ -131,29 +123,9 @@ def _run_options(group: argparse._ArgumentGroup) -> None:
     )
 
 
-def positive_or_auto(text: str) -> float | str:
-    """Return a value of C, or "auto"."""
-    try:
-        return text if text == AUTO else positive(text)
-    except argparse.ArgumentTypeError as error:
-        raise argparse.ArgumentTypeError(str(error).replace(", not", " or auto, not")) from None
-
-
-def threshold(text: str) -> float | str:
-    """Return "tuned", or a number."""
-    try:
-        return text if text == "tuned" else finite(text)
-    except argparse.ArgumentTypeError as error:
-        raise argparse.ArgumentTypeError(str(error).replace(", not", " or tuned, not")) from None
-
-
 def _multilabel_options(group: argparse._ArgumentGroup) -> None:
-    group.add_argument(
-        "--multilabel",
-        action="store_true",
-        help="rows have sets of labels, as in 3,7,12 5:0.3 9:1; trains one binary SVM per label",
-    )
-    add_parameter(group, "threshold", type=threshold)
+    multilabel_option(group, "; trains one binary SVM per label")
+    add_parameter(group, "threshold", type=partial(_number_or, word="tuned", convert=finite))
     add_parameter(group, "prune", type=positive)
 
 
@@ -245,19 +217,15 @@ def check_options(args: argparse.Namespace) -> None:
     logistic = args.formulation == LOGISTIC
     if args.split == "classes" and logistic:
         raise UsageError("argument --split: logistic splits rows; give --split rows")
-    if args.loss is None:
-        args.loss = "log_loss" if logistic else "hinge"
+    args.loss = args.loss or ("log_loss" if logistic else "hinge")
     if logistic:
-        _check_logistic(args)
+        check_logistic(args)
     elif args.solver == "stochastic":
         _check_stochastic(args)
+        return
     else:
-        if args.regularize_intercept:
-            raise UsageError("argument --regularize-intercept: goes with --formulation logistic")
-        if args.loss not in MARGIN_LOSSES:
-            raise UsageError(f"argument --loss: {args.loss} goes with --solver stochastic")
-        check_loss(args.formulation, args.loss)
-        _check_checkpoint_options(args)
+        check_margins(args)
+    _check_checkpoint_options(args)
 
 
 def _check_stochastic(args: argparse.Namespace) -> None:
@@ -271,14 +239,16 @@ def _check_stochastic(args: argparse.Namespace) -> None:
         )
 
 
-def _check_logistic(args: argparse.Namespace) -> None:
-    """Refuse options that logistic regression lacks."""
+def check_logistic(args: argparse.Namespace) -> None:
+    """Refuse options that logistic regression lacks; cv has no solver and no stopping."""
+    loss, solver = args.loss or "log_loss", getattr(args, "solver", "dual")
+    stops_at_gap = getattr(args, "stopping", "gap") != "kkt"
     refused = {
-        "--loss": args.loss != "log_loss"
-        and f"{args.loss} does not go with --formulation logistic; leave out",
-        "--solver": args.solver != "dual"
-        and f"{args.solver} does not go with --formulation logistic; leave out",
-        "--stopping": args.stopping == "kkt" and "logistic stops at a gap; leave out",
+        "--loss": loss != "log_loss"
+        and f"{loss} does not go with --formulation logistic; leave out",
+        "--solver": solver != "dual"
+        and f"{solver} does not go with --formulation logistic; leave out",
+        "--stopping": not stops_at_gap and "logistic stops at a gap; leave out",
         "--weights": args.weights == "sparse" and "logistic holds W dense; leave out",
         "--costs": args.costs and "logistic trains no costs of mistakes; leave out",
         "--taxonomy": args.taxonomy and "logistic trains no costs of mistakes; leave out",
@@ -286,7 +256,6 @@ def _check_logistic(args: argparse.Namespace) -> None:
     for flag, why in refused.items():
         if why:
             raise UsageError(f"argument {flag}: {why} {flag}")
-    _check_checkpoint_options(args)
 
 
 def _check_checkpoint_options(args: argparse.Namespace) -> None:
@@ -300,8 +269,13 @@ def _check_checkpoint_options(args: argparse.Namespace) -> None:
     args.resume = args.resume is not None
 
 
-def check_loss(formulation: str, loss: str) -> None:
-    """Refuse a loss that the formulation lacks, before the data are read."""
+def check_margins(args: argparse.Namespace) -> None:
+    """Refuse options that an exact SVM lacks."""
+    formulation, loss = args.formulation, args.loss
+    if args.regularize_intercept:
+        raise UsageError("argument --regularize-intercept: goes with --formulation logistic")
+    if loss not in MARGIN_LOSSES:
+        raise UsageError(f"argument --loss: {loss} goes with --solver stochastic")
     if loss not in FORMULATIONS[formulation].losses():
         others = [name for name, f in FORMULATIONS.items() if loss in f.losses()]
         raise UsageError(

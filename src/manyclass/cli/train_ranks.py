@@ -9,31 +9,29 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from manyclass.cli import console
-from manyclass.cli.console import UsageError, count, say, silent
-from manyclass.cli.input.costs import take_costs, take_offsets
+from manyclass.cli.console import Say, UsageError, count, say, silent
+from manyclass.cli.input.costs import take_by_label
 from manyclass.cli.input.data import (
-    Say,
     check_converted,
-    check_labels,
     explain_bus_errors,
     format_options,
     log_size,
     timed,
-    weigh_classes,
 )
-from manyclass.cli.input.tables import refuse_table
+from manyclass.cli.input.tables import log_read, refuse_table
 from manyclass.cli.options import LOGISTIC
-from manyclass.cli.train import check_files, log_proof, logistic_of, svc_of
+from manyclass.cli.train import check_files, exact_model, log_proof
 from manyclass.cli.train_options import AUTO, check_options
 from manyclass.distributed import consensus, mpiexec
 from manyclass.distributed.consensus import OtherRankError, abort_others, agreed, check_same
 from manyclass.distributed.data import load_partition, load_shared
 from manyclass.distributed.model import ShardedTraining
+from manyclass.estimators.svc import MulticlassSVC
 from manyclass.persistence.model_file import save_model
 
 if TYPE_CHECKING:
     from manyclass.distributed.communicator import Communicator
-    from manyclass.utils.types import Array, CsrArray
+    from manyclass.utils.types import Settings
 
 # Arguments that may differ between ranks.
 OF_RANKS = ("run", "needs", "data", "model", "jobs", "quiet", "force")
@@ -64,12 +62,11 @@ def _train(args: argparse.Namespace, ranks: Communicator) -> None:
     if args.split == "rows":
         _train_rows(args, ranks, log)
         return
-    model = svc_of(args, ranks)
-    X, y = _read(args, ranks, log)
-    agreed(ranks, lambda: check_labels(args.data, y))
-    agreed(ranks, lambda: weigh_classes(model, args, y))
-    agreed(ranks, lambda: take_costs(model, args, y))
-    agreed(ranks, lambda: take_offsets(model, args, y))
+    model, began = exact_model(args, ranks), time.perf_counter()
+    assert isinstance(model, MulticlassSVC)
+    X, y = load_shared(ranks, args.data, **_how(args, ranks))
+    log_size(args, X, y, began, log)
+    agreed(ranks, lambda: take_by_label(model, args, y))
     training = ShardedTraining(model)
     seconds = timed(args, lambda: training.fit(X, y))
     training.save(args.model)
@@ -79,22 +76,13 @@ def _train(args: argparse.Namespace, ranks: Communicator) -> None:
 
 def _train_rows(args: argparse.Namespace, ranks: Communicator, log: Say) -> None:
     """Train on a share of the rows of each rank."""
-    model = (logistic_of if args.formulation == LOGISTIC else svc_of)(args, ranks)
+    model = exact_model(args, ranks)
     began = time.perf_counter()
-    agreed(ranks, lambda: check_converted(args))
-    explain_bus_errors(args.data)
-    dtype, options = np.dtype(args.dtype), format_options(args)
-    X, y, classes = load_partition(ranks, args.data, args.n_features, dtype, args.jobs, **options)
+    X, y, classes = load_partition(ranks, args.data, **_how(args, ranks))
     n_rows = int(ranks.all_sum(np.array([len(y)], np.int64))[0])
-    log(
-        f"read {args.data} in {time.perf_counter() - began:.2f} s: {count(n_rows, 'row')} on "
-        f"{ranks.size} ranks, {count(X.shape[1], 'feature')}, {len(classes)} classes"
-    )
-    agreed(ranks, lambda: check_labels(args.data, classes))
-    agreed(ranks, lambda: weigh_classes(model, args, classes))
-    if args.formulation != LOGISTIC:
-        agreed(ranks, lambda: take_costs(model, args, classes))
-    agreed(ranks, lambda: take_offsets(model, args, classes))
+    sizes = f"{count(n_rows, 'row')} on {ranks.size} ranks", count(X.shape[1], "feature")
+    log_read(args, began, log, *sizes, f"{len(classes)} classes")
+    agreed(ranks, lambda: take_by_label(model, args, classes))
     seconds = timed(args, lambda: model.fit(X, y))
     agreed(ranks, lambda: save_model(args.model, model) if ranks.rank == 0 else None)
     log_proof(model, seconds, log)
@@ -127,12 +115,9 @@ def _check(args: argparse.Namespace, ranks: Communicator) -> None:
         check_files(args)
 
 
-def _read(args: argparse.Namespace, ranks: Communicator, log: Say) -> tuple[CsrArray, Array]:
-    """Read the data file on all ranks together, and log its size."""
-    began = time.perf_counter()
+def _how(args: argparse.Namespace, ranks: Communicator) -> Settings:
+    """Return how the data file is read on all ranks together."""
     agreed(ranks, lambda: check_converted(args))
     explain_bus_errors(args.data)
-    dtype, options = np.dtype(args.dtype), format_options(args)
-    X, y = load_shared(ranks, args.data, args.n_features, dtype, args.jobs, **options)
-    log_size(args, X, y, time.perf_counter() - began, log)
-    return X, y
+    shape = {"n_features": args.n_features, "dtype": np.dtype(args.dtype)}
+    return {**shape, "n_jobs": args.jobs, **format_options(args)}

@@ -8,8 +8,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
-from manyclass.cli.console import UsageError, count, say, shows_progress, silent
-from manyclass.cli.input.data import Say, check_converted, explain_bus_errors, format_options
+from manyclass.cli.console import Say, UsageError, count, say, shows_progress, silent
+from manyclass.cli.input.data import check_converted, explain_bus_errors, format_options
 from manyclass.cli.input.tables import convert_table, is_table, refuse_table
 from manyclass.io import atomic
 

@@ -1,44 +1,24 @@
-"""Costs of mistakes and offsets on the command line: a table or a tree in a file, with labels."""
+"""What the command line gives by labels: class weights, offsets, costs in a table or a tree."""
 
 from __future__ import annotations
 
 import argparse
 import csv
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 from manyclass.cli.console import CommandParser, UsageError, finite
-from manyclass.cli.input.data import label_finder
-from manyclass.cli.parameter_options import add_parameter, add_parameters
 
 if TYPE_CHECKING:
-    from manyclass.estimators.costs import Costs
-    from manyclass.estimators.offsets import Offsets
+    from sklearn.base import BaseEstimator
+
     from manyclass.problem.taxonomy import Taxonomy
     from manyclass.utils.types import Array, Label
 
+BALANCED = "balanced"  # as a class weight
 LOGIT_ADJUSTMENT = "logit_adjustment"
-COST_SCALINGS = ("margin", "slack")  # what costs do
-
-
-class HasCosts(Protocol):
-    """An estimator with costs of mistakes."""
-
-    costs: Costs | None
-    cost_scaling: str
-
-
-class HasClassOffset(Protocol):
-    """An estimator with offsets of classes."""
-
-    class_offset: Offsets | None
-
-
-def costs_option(parser: CommandParser | argparse._ArgumentGroup) -> None:
-    """Add the option of costs."""
-    add_parameters(parser, "costs", "cost_scaling")
 
 
 def taxonomy_option(parser: CommandParser | argparse._ArgumentGroup, use: str) -> None:
@@ -51,11 +31,6 @@ def taxonomy_option(parser: CommandParser | argparse._ArgumentGroup, use: str) -
     )
 
 
-def offset_option(parser: CommandParser | argparse._ArgumentGroup) -> None:
-    """Add the option of offsets of classes."""
-    add_parameter(parser, "class_offset", type=class_offset, action="append")
-
-
 def class_offset(text: str) -> str | tuple[str, float]:
     """Return "logit_adjustment", or a label and its offset."""
     label, found, offset = text.rpartition("=")
@@ -66,29 +41,65 @@ def class_offset(text: str) -> str | tuple[str, float]:
     return label, finite(offset)
 
 
-def take_offsets(model: HasClassOffset, args: argparse.Namespace, y: Array) -> None:
-    """Set the offsets of the command line."""
-    given = args.class_offset
-    if not given:
-        return
-    if LOGIT_ADJUSTMENT in given:
-        if len(given) > 1:
+def take_by_label(model: BaseEstimator, args: argparse.Namespace, y: Array) -> None:
+    """Set what the command line gives by the labels of DATA, which are checked."""
+    check_labels(args.data, y)
+    weights = [entry for entry in args.class_weight or [] if entry != BALANCED]
+    if weights:
+        model.class_weight = _by_label(args, "--class-weight", weights, y)
+    if args.costs or args.taxonomy:
+        model.costs = _costs_of(args, y)
+    if LOGIT_ADJUSTMENT in (args.class_offset or ()):
+        if len(args.class_offset) > 1:
             raise UsageError(
                 f"argument --class-offset: {LOGIT_ADJUSTMENT} cannot be combined with LABEL=O"
             )
         model.class_offset = LOGIT_ADJUSTMENT
-        return
-    find, offsets = label_finder(y), {}
-    for text, offset in given:
+    elif args.class_offset:
+        model.class_offset = _by_label(args, "--class-offset", args.class_offset, y)
+
+
+def check_labels(path: str, labels: Array) -> None:
+    """Refuse labels of a file that name fewer than two classes, or numbers that are not whole."""
+    import numpy as np
+
+    classes = np.unique(labels)
+    if len(classes) < 2:
+        raise ValueError(
+            f"{path}: every row has the label {classes[0]}; training needs at least two classes"
+        )
+    if labels.dtype.kind == "f" and (classes != np.rint(classes)).any():
+        raise ValueError(
+            f"{path}: the label {classes[classes != np.rint(classes)][0]} is not a whole number, "
+            "as in a regression; name classes by whole numbers or words"
+        )
+
+
+def _by_label(
+    args: argparse.Namespace, flag: str, given: list[tuple[str, float]], y: Array
+) -> dict[Label, float]:
+    """Return numbers by the labels of DATA that their texts name."""
+    find, found = label_finder(y), {}
+    for text, number in given:
         label = find(text)
         if label is None:
-            raise UsageError(
-                f"argument --class-offset: no row of {args.data} has the label {text!r}"
-            )
-        if label in offsets:
-            raise UsageError(f"argument --class-offset: {text} is given twice")
-        offsets[label] = offset
-    model.class_offset = offsets
+            raise UsageError(f"argument {flag}: no row of {args.data} has the label {text!r}")
+        if label in found:
+            raise UsageError(f"argument {flag}: the label {label} is given twice")
+        found[label] = number
+    return found
+
+
+def label_finder(y: Array) -> Callable[[str], Label | None]:
+    """Return what finds the label that a text names; None where it names none."""
+    import numpy as np
+
+    from manyclass.utils.labels import number_of
+
+    classes = np.unique(y).tolist()
+    by_text = {str(label): label for label in classes}
+    numbers = {} if y.dtype.kind in "UO" else dict(zip(classes, classes, strict=True))
+    return lambda text: by_text.get(text, numbers.get(number_of(text)))
 
 
 def read_taxonomy(path: str, labels: Array) -> Taxonomy:
@@ -114,18 +125,18 @@ def read_taxonomy(path: str, labels: Array) -> Taxonomy:
         raise UsageError(f"argument --taxonomy: {path}: {error}") from None
 
 
-def take_costs(model: HasCosts, args: argparse.Namespace, y: Array) -> None:
-    """Set the costs of the command line; the file has the labels of DATA, in any order."""
+def _costs_of(args: argparse.Namespace, y: Array) -> Taxonomy | Array:
+    """Return the costs of the command line; their file has the labels of DATA, in any order."""
     import numpy as np
 
     if args.costs and args.taxonomy:
         raise UsageError("argument --taxonomy: takes the place of --costs; give one of them")
     classes = np.unique(y)
-    if args.taxonomy:
-        model.costs = read_taxonomy(args.taxonomy, classes)
-        check_nodes(args, model.costs, classes)
     if args.costs:
-        model.costs = _table_of(args, y, classes)
+        return _table_of(args, y, classes)
+    tree = read_taxonomy(args.taxonomy, classes)
+    check_nodes(args, tree, classes)
+    return tree
 
 
 def _table_of(args: argparse.Namespace, y: Array, classes: Array) -> Array:

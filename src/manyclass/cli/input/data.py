@@ -7,13 +7,14 @@ import time
 import warnings
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol, TypeGuard, TypeVar, overload
+from typing import TYPE_CHECKING, TypeGuard, TypeVar, overload
 
 from manyclass.cli import console
-from manyclass.cli.console import UsageError, count, shows_progress
+from manyclass.cli.console import Say, UsageError, count, shows_progress
 from manyclass.cli.input.tables import (
     columns_of,
     is_table,
+    log_read,
     read_columns,
     read_table,
 )
@@ -24,11 +25,9 @@ if TYPE_CHECKING:
     from manyclass.multilabel.svc import MultilabelSVC
     from manyclass.persistence.composites import Model
     from manyclass.persistence.model_schema import Estimator
-    from manyclass.utils.types import Array, ClassWeight, DType, Label, Rows
+    from manyclass.utils.types import Array, DType, Rows
 
 
-Say = Callable[[str], None]
-BALANCED = "balanced"  # as a class weight
 Y = TypeVar("Y")
 
 
@@ -50,24 +49,21 @@ def read(
     """Read the data file of a command, and log its size."""
     began = time.perf_counter()
     X, y = _loaded(args, dtype, log, n_features)
-    log_size(args, X, y, time.perf_counter() - began, log)
+    log_size(args, X, y, began, log)
     return X, y
 
 
-def log_size(args: argparse.Namespace, X: Rows, y: Array, seconds: float, log: Say) -> None:
-    """Log the size of data that were read in so many seconds."""
+def log_size(args: argparse.Namespace, X: Rows, y: Array, began: float, log: Say) -> None:
+    """Log the size of data that were read."""
     import numpy as np
 
-    log(
-        f"read {args.data} in {seconds:.2f} s: {count(len(y), 'row')}, "
-        f"{count(X.shape[1], 'feature')}, {len(np.unique(y))} classes, "
-        f"{size_of(X)}"
-    )
+    log_read(args, began, log, *sizes_of(X, f"{len(np.unique(y))} classes"))
 
 
-def size_of(X: Rows) -> str:
-    """Return how many values rows have, in words."""
-    return count(X.nnz, "non-zero") if hasattr(X, "nnz") else "dense"
+def sizes_of(X: Rows, classes: str) -> list[str]:
+    """Return how many rows, features and values there are, in words."""
+    values = count(X.nnz, "non-zero") if hasattr(X, "nnz") else "dense"
+    return [count(X.shape[0], "row"), count(X.shape[1], "feature"), classes, values]
 
 
 def _loaded(
@@ -246,54 +242,3 @@ def timed(args: argparse.Namespace, fit: Callable[[], object]) -> float:
             vars(named)["reported_by"] = error.reported_by
         raise named from error
     return time.perf_counter() - began
-
-
-class HasClassWeight(Protocol):
-    """An estimator with class weights."""
-
-    class_weight: ClassWeight
-
-
-def check_labels(path: str, labels: Array) -> None:
-    """Refuse labels of a file that name fewer than two classes, or numbers that are not whole."""
-    import numpy as np
-
-    classes = np.unique(labels)
-    if len(classes) < 2:
-        raise ValueError(
-            f"{path}: every row has the label {classes[0]}; training needs at least two classes"
-        )
-    if labels.dtype.kind == "f" and (classes != np.rint(classes)).any():
-        raise ValueError(
-            f"{path}: the label {classes[classes != np.rint(classes)][0]} is not a whole number, "
-            "as in a regression; name classes by whole numbers or words"
-        )
-
-
-def weigh_classes(model: HasClassWeight, args: argparse.Namespace, y: Array) -> None:
-    """Set the class weights of the command line, which names classes by their labels."""
-    given = dict(entry for entry in args.class_weight or [] if entry != BALANCED)
-    if not given:
-        return
-    find = label_finder(y)
-    weights: dict[Label, float] = {}
-    for text, weight in given.items():
-        label = find(text)
-        if label is None:
-            raise UsageError(f"argument --class-weight: no row of {args.data} has the label {text}")
-        if label in weights:
-            raise UsageError(f"argument --class-weight: the label {label} is given twice")
-        weights[label] = weight
-    model.class_weight = weights
-
-
-def label_finder(y: Array) -> Callable[[str], Label | None]:
-    """Return what finds the label that a text names; None where it names none."""
-    import numpy as np
-
-    from manyclass.utils.labels import number_of
-
-    classes = np.unique(y).tolist()
-    by_text = {str(label): label for label in classes}
-    numbers = {} if y.dtype.kind in "UO" else dict(zip(classes, classes, strict=True))
-    return lambda text: by_text.get(text, numbers.get(number_of(text)))

@@ -52,22 +52,23 @@ def check_output(
 
 def labels_of(classes: Iterable[object]) -> FileKind:
     """Return the kind of files that predictions of these classes are, or of numbered classes."""
-    return FileKind(
-        "file of predicted labels", partial(_has_labels, {str(c).encode() for c in classes})
-    )
+    names = {str(name).encode() for name in classes}
+    return FileKind("file of predicted labels", partial(_all_lines, partial(_is_of_labels, names)))
 
 
 def label_sets_of(names: Iterable[str]) -> FileKind:
     """Return the kind of files that predictions of sets of these labels are."""
-    return FileKind("file of predicted sets", partial(_has_label_sets, {n.encode() for n in names}))
+    known = {name.encode() for name in names}
+    return FileKind("file of predicted sets", partial(_all_lines, partial(_is_set, known)))
 
 
-def _has_label_sets(names: set[bytes], path: Path) -> bool:
+def _all_lines(test: Callable[[bytes], bool], path: Path) -> bool:
     with path.open("rb") as file:
-        lines = iter(partial(file.readline, LONGEST_LINE), b"")
-        return all(
-            line == b"\n" or names.issuperset(line.rstrip(b"\n").split(b",")) for line in lines
-        )
+        return all(map(test, iter(partial(file.readline, LONGEST_LINE), b"")))
+
+
+def _is_set(names: set[bytes], line: bytes) -> bool:
+    return line == b"\n" or names.issuperset(line.rstrip(b"\n").split(b","))
 
 
 def _has_format(format_: str, path: Path) -> bool:
@@ -103,14 +104,8 @@ def _is_report(path: Path) -> bool:
 REPORT = FileKind("report of manyclass", _is_report)
 
 
-def _has_labels(classes: set[bytes], path: Path) -> bool:
-    """Whether every line holds labels; INDEX:VALUE is no label."""
-    with path.open("rb") as file:
-        lines = iter(partial(file.readline, LONGEST_LINE), b"")
-        return all(_is_of_labels(line, classes) for line in lines)
-
-
-def _is_of_labels(line: bytes, classes: set[bytes]) -> bool:
+def _is_of_labels(classes: set[bytes], line: bytes) -> bool:
+    """Whether a line holds labels; INDEX:VALUE is no label."""
     fields = line.removesuffix(b"\n").split(b"\t")
     if classes.issuperset(fields):
         return True

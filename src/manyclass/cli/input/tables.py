@@ -9,18 +9,15 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from manyclass.cli.console import CommandParser, UsageError, count, shows_progress
+from manyclass.cli.console import CommandParser, Say, UsageError, count, shows_progress
 from manyclass.io import atomic
 from manyclass.utils.suggestions import first_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from manyclass.estimators.linear import LinearClassifier
     from manyclass.io.tables.base import Table
     from manyclass.utils.types import Array, DType, Rows
 
-NO_LABEL = "{}: is a table, and one of its columns holds the labels; name it by --label"
 # Options of the text format.
 OF_TEXT = {
     "zero_based": "--zero-based",
@@ -92,9 +89,20 @@ def is_table(args: argparse.Namespace) -> bool:
     return True
 
 
-def read_table(
-    args: argparse.Namespace, dtype: DType, log: Callable[[str], None]
-) -> tuple[Array, Array]:
+def check_label(args: argparse.Namespace) -> None:
+    """Refuse a table without the name of its labels, which predict alone does not need."""
+    if args.label is None and args.command != "predict":
+        raise UsageError(
+            f"{args.data}: is a table, and one of its columns holds the labels; name it by --label"
+        )
+
+
+def log_read(args: argparse.Namespace, began: float, log: Say, *sizes: str) -> None:
+    """Log how long reading the data took, and their sizes."""
+    log(f"read {args.data} in {time.perf_counter() - began:.2f} s: {', '.join(sizes)}")
+
+
+def read_table(args: argparse.Namespace, dtype: DType, log: Say) -> tuple[Array, Array]:
     """Return the rows of a table, and their labels; zeros where a command needs none.
 
     The names of the columns are ``args.columns``, for ``name_features``.
@@ -103,8 +111,7 @@ def read_table(
 
     from manyclass.utils.progress import counted, reading
 
-    if args.label is None and args.command != "predict":
-        raise UsageError(NO_LABEL.format(args.data))
+    check_label(args)
     table = _opened(args, dtype)
     log(f"{args.data}: {table.taken}")
     parts, labels = [], table.coded_labels()
@@ -142,7 +149,7 @@ def _opened(args: argparse.Namespace, dtype: DType) -> Table:
         ) from None
 
 
-def read_columns(args: argparse.Namespace, log: Callable[[str], None]) -> tuple[Rows, Array]:
+def read_columns(args: argparse.Namespace, log: Say) -> tuple[Rows, Array]:
     """Return the rows of a table as the steps of a pipeline transform them, and labels.
 
     The steps take columns by their names, of any kind: they are given a data frame.
@@ -159,16 +166,12 @@ def read_columns(args: argparse.Namespace, log: Callable[[str], None]) -> tuple[
             "none; give a table (Parquet, Arrow, CSV)"
             + (f" with text in the column {first_of(texts)}" if texts else "")
         )
-    if args.label is None and args.command != "predict":
-        raise UsageError(NO_LABEL.format(args.data))
+    check_label(args)
     began = time.perf_counter()
     with atomic.naming(args.data):
         read = [name for name in texts if name in (args.features or texts)]
         frame, y = read_frame(args.data, args.label, args.features, read)
-    log(
-        f"read {args.data} in {time.perf_counter() - began:.2f} s: {count(len(frame), 'row')}, "
-        f"{count(frame.shape[1], 'column')}"
-    )
+    log_read(args, began, log, count(len(frame), "row"), count(frame.shape[1], "column"))
     try:
         rows = args.steps.transform(frame)
     except ValueError as error:
@@ -191,15 +194,14 @@ def name_features(args: argparse.Namespace, *models: LinearClassifier) -> None:
             model.feature_names_in_ = np.array(names, object)
 
 
-def convert_table(args: argparse.Namespace, log: Callable[[str], None]) -> None:
+def convert_table(args: argparse.Namespace, log: Say) -> None:
     """Write a table as a converted data file."""
     import numpy as np
 
     from manyclass.io.dataset_writer import save_table
     from manyclass.io.tables.open_table import open_table
 
-    if args.label is None:
-        raise UsageError(NO_LABEL.format(args.data))
+    check_label(args)
     began = time.perf_counter()
     with atomic.naming(args.data):
         dtype = np.dtype(args.dtype)

@@ -12,13 +12,11 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from manyclass.cli.console import CommandParser, UsageError, count, positive_int
-from manyclass.cli.input.tables import NO_LABEL, columns, is_table
+from manyclass.cli.console import CommandParser, Say, UsageError, count, positive_int
+from manyclass.cli.input.tables import check_label, columns, is_table, log_read
 from manyclass.utils.suggestions import first_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     import pandas as pd
     from sklearn.base import BaseEstimator
     from sklearn.compose import ColumnTransformer
@@ -108,9 +106,7 @@ def check_text(args: argparse.Namespace) -> None:
             raise UsageError(f"argument --text: needs {package}; pip install {package}")
 
 
-def read_text(
-    args: argparse.Namespace, dtype: DType, log: Callable[[str], None]
-) -> tuple[Rows, Array]:
+def read_text(args: argparse.Namespace, dtype: DType, log: Say) -> tuple[Rows, Array]:
     """Return the words of the rows of a table, weighted by tf-idf, and labels.
 
     What weights them is ``args.words``, for ``with_words``, and in folds ``args.words_of_fold``.
@@ -120,8 +116,7 @@ def read_text(
     if not is_table(args):
         Path(args.data).open("rb").close()  # an OSError names a file that is not there
         raise UsageError(f"argument --text: {args.data} is not a file with a table")
-    if args.label is None:
-        raise UsageError(NO_LABEL.format(args.data))
+    check_label(args)
     frame, y = read_frame(args.data, args.label, args.text, args.text, guessed=True)
     assert y is not None
     args.words = _vectorizers(args, dtype)
@@ -166,7 +161,7 @@ def check_columns(args: argparse.Namespace) -> None:
     raise UsageError(f"argument --text: {args.model} {takes}; leave out --text")
 
 
-def read_texts(args: argparse.Namespace, log: Callable[[str], None]) -> tuple[Rows, Array]:
+def read_texts(args: argparse.Namespace, log: Say) -> tuple[Rows, Array]:
     """Return the rows of a table as a pipeline transforms the text of a column, and labels."""
     import numpy as np
 
@@ -177,11 +172,10 @@ def read_texts(args: argparse.Namespace, log: Callable[[str], None]) -> tuple[Ro
             f"{args.model}: is a pipeline that takes text, by its {type(args.steps[0]).__name__}; "
             "give a table (CSV, Parquet, Arrow), and name the column that has the text by --text"
         )
-    if args.label is None and args.command != "predict":
-        raise UsageError(NO_LABEL.format(args.data))
+    check_label(args)
     began = time.perf_counter()
     frame, y = read_frame(args.data, args.label, [args.text], [args.text])
-    log(f"read {args.data} in {time.perf_counter() - began:.2f} s: {count(len(frame), 'row')}")
+    log_read(args, began, log, count(len(frame), "row"))
     rows = args.steps.transform(frame[args.text])
     return rows, np.zeros(len(frame), np.int64) if y is None else y
 
