@@ -219,15 +219,19 @@ def exchange_lists(
     return came
 
 
+def gather_json(communicator: Communicator, value: object) -> list[Any]:
+    """Return what every rank gives, as JSON has it."""
+    text = np.frombuffer(json.dumps(value).encode(), np.uint8)
+    return [json.loads(one.tobytes()) for one in communicator.all_gather(text)]
+
+
 def broadcast_arrays(communicator: Communicator, arrays: Mapping[str, Array]) -> dict[str, Array]:
     """Return the arrays that rank 0 has, by name; what the others have does not matter."""
     if communicator.size == 1:
         return dict(arrays)
     about = [(name, str(array.dtype), array.shape) for name, array in arrays.items()]
-    text = np.frombuffer(json.dumps(about).encode(), np.uint8)
-    told = communicator.all_gather(text)[0]
     came = {}
-    for name, dtype, shape in json.loads(told.tobytes()):
+    for name, dtype, shape in gather_json(communicator, about)[0]:
         mine = arrays.get(name) if communicator.rank == 0 else None
         array = np.empty(shape, dtype) if mine is None else np.ascontiguousarray(mine)
         communicator.broadcast(array, 0)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TypeVar, cast
@@ -11,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from manyclass.distributed import mpiexec
-from manyclass.distributed.communicator import Communicator, as_communicator
+from manyclass.distributed.communicator import Communicator, as_communicator, gather_json
 from manyclass.utils.fingerprints import Facts, differences, fact
 from manyclass.utils.types import Settings
 from manyclass.version import __version__
@@ -79,8 +78,7 @@ def check_same(
 
     Every rank raises the same error: the first rank that differs from rank 0, and in what.
     """
-    mine = np.frombuffer(json.dumps(facts).encode(), np.uint8)
-    first, *others = (json.loads(text.tobytes()) for text in communicator.all_gather(mine))
+    first, *others = gather_json(communicator, facts)
     for rank, other in enumerate(others, 1):
         differ = differences(first, other, ("on rank 0", f"on rank {rank}"))
         if differ:

@@ -10,14 +10,14 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from manyclass.distributed.communicator import Communicator, as_communicator
-from manyclass.distributed.consensus import (
-    abort_others,
-    agreed,
-    check_same,
-    facts_of_rank,
-    of_first,
+from manyclass.distributed.consensus import abort_others, agreed
+from manyclass.distributed.ranks_backend import (
+    Ranks,
+    RanksCheckpoints,
+    TrainingOnRanks,
+    check_formulation,
+    ranks_of,
 )
-from manyclass.distributed.ranks_backend import Ranks, RanksCheckpoints, check_formulation
 from manyclass.distributed.sharded_weights import ShardedWeights
 from manyclass.distributed.storage_choice import choose_for_ranks
 from manyclass.estimators.exact_fit import FitInputs, Training
@@ -39,7 +39,7 @@ from manyclass.utils.named_options import DEFAULT_SOLVERS
 from manyclass.utils.types import Array, DType, Settings
 
 
-class RanksTraining(Training):
+class RanksTraining(TrainingOnRanks):
     """One fit of a model on all ranks of its communicator.
 
     Every rank is given W if ``gathers``; otherwise the model has no ``coef_`` and ``intercept_``,
@@ -49,10 +49,8 @@ class RanksTraining(Training):
     model: MulticlassSVC
 
     def __init__(self, model: MulticlassSVC, ranks: Communicator, *, gathers: bool = True) -> None:
-        super().__init__(model)
-        self.ranks, self.gathers = ranks, gathers
-        self.guard = abort_others(ranks)
-        self.verbose = int(model.verbose) if ranks.rank == 0 else 0
+        super().__init__(model, Ranks(ranks, gathers=gathers))
+        self.gathers = gathers
         self._facts: Facts = {}
         self._sharing = 1  # ranks on this machine
 
@@ -68,7 +66,11 @@ class RanksTraining(Training):
 
         given = agreed(ranks, here)
         self._facts = facts_of_problem(given.problem, given.classes)
-        self._check_same(given)
+        others = {
+            "how weights are returned": given.options.weights,
+            "an earlier fit to continue": hasattr(self.model, "_warm_start"),
+        }
+        self.check_same(self._facts, others)
         self.gathers |= len(given.classes) == 2  # binary models store w_1 - w_0
         self.backend = Ranks(ranks, gathers=self.gathers)
         return given
@@ -102,19 +104,11 @@ class RanksTraining(Training):
         )
         return options, choice
 
-    def seed(self) -> int:
-        """Draw the seed of the random orders on rank 0."""
-        return of_first(self.ranks, super().seed())
-
     def checkpoints(self, _given: FitInputs, seed: int) -> RanksCheckpoints:
         """Return the hook that keeps checkpoints."""
         model = self.model
         where = model.checkpoint, model.checkpoint_minutes
         return RanksCheckpoints(*where, self._facts, seed, self.ranks)
-
-    def takes_earlier_seed(self) -> bool:
-        """Whether a resumed training has the seed of the earlier one; rank 0 decides."""
-        return bool(of_first(self.ranks, int(super().takes_earlier_seed())))
 
     def attributes(self, given: FitInputs, solution: Solution) -> Settings:
         """Return the attributes for prediction; without W where it stays sharded."""
@@ -122,29 +116,12 @@ class RanksTraining(Training):
             return {"classes_": given.classes}
         return super().attributes(given, solution)
 
-    def warn(self, problem: Problem, solution: Solution) -> None:
-        """Warn on rank 0."""
-        if self.ranks.rank == 0:
-            super().warn(problem, solution)
-
-    def _check_same(self, given: FitInputs) -> None:
-        """Refuse ranks that would train different things, or end at different times."""
-        params = self.model.get_params()
-        del params["communicator"], params["verbose"], params["random_state"], params["n_jobs"]
-        others = {
-            "how weights are returned": given.options.weights,
-            "an earlier fit to continue": hasattr(self.model, "_warm_start"),
-        }
-        check_same(self.ranks, facts_of_rank(self._facts, {**params, **others}))
-
 
 def training_on(model: MulticlassSVC) -> Training:
     """Return the fit of a model on all ranks of its communicator, or in this process alone."""
-    given = model.communicator
-    if hasattr(given, "Get_rank") or hasattr(given, "send_receive"):
-        ranks = as_communicator(given)
-        if ranks.size > 1:
-            return RanksTraining(model, ranks)
+    ranks = ranks_of(model)
+    if ranks is not None:
+        return RanksTraining(model, ranks)
     check_parameters(model)
     return Training(model)
 

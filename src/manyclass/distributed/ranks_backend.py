@@ -3,25 +3,41 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from contextlib import ExitStack
 
 import numpy as np
 
-from manyclass.distributed.communicator import Communicator, broadcast_arrays
-from manyclass.distributed.consensus import agreed, any_of, of_first
+from manyclass.distributed.communicator import (
+    Communicator,
+    as_communicator,
+    broadcast_arrays,
+)
+from manyclass.distributed.consensus import (
+    abort_others,
+    agreed,
+    any_of,
+    check_same,
+    facts_of_rank,
+    of_first,
+)
 from manyclass.distributed.sharded_weights import ShardedColumns
 from manyclass.distributed.solvers.crammer_singer import DistributedCrammerSinger
 from manyclass.distributed.solvers.one_vs_rest import DistributedOneVsRest
 from manyclass.distributed.solvers.sum_to_zero import DistributedSumToZero
 from manyclass.distributed.solvers.weston_watkins import DistributedWestonWatkins
+from manyclass.estimators.exact_fit import Training
+from manyclass.estimators.logistic import MultinomialLogisticRegression
+from manyclass.estimators.svc import MulticlassSVC
 from manyclass.io.tensors import Tensors
 from manyclass.problem.base_scores import BaseScores
 from manyclass.problem.problem import Problem
-from manyclass.problem.solution import Progress, Start
+from manyclass.problem.solution import Progress, Solution, Start
 from manyclass.solvers.weights.storage import classes_in_group, groups_in_part
 from manyclass.training.checkpoints import Checkpoints
 from manyclass.training.epoch_loop import Options, Solver
 from manyclass.utils.fingerprints import Facts
+from manyclass.utils.types import Settings
 
 LARGEST_TABLE = 4096  # classes, of what is added to their scores
 
@@ -38,9 +54,31 @@ class Ranks:
     def solver(
         self, problem: Problem, start: Start | None, options: Options, rng: np.random.Generator
     ) -> Solver:
-        """Make the solver that partitions the classes over ranks."""
-        ranks, gathers = self.communicator, self.gathers
-        return distributed_solver(problem, start, options, rng, ranks, gathers=gathers)
+        """Make the solver that partitions the classes over ranks.
+
+        ``options.weights`` is how W is stored; of one-vs-rest, how it is returned.
+        """
+        check_formulation(problem)
+        formulation = problem.formulation
+        if isinstance(problem.base, BaseScores) and formulation.is_relative:
+            problem = problem.with_base(problem.base.by_class(problem.dataset.labels))
+        kind: Callable[..., Solver] = DistributedWestonWatkins
+        if formulation.is_separable:
+            kind = DistributedOneVsRest
+        elif formulation.centred:
+            kind = DistributedSumToZero
+        elif formulation.takes_maximum:
+            kind = DistributedCrammerSinger
+        return kind(
+            problem,
+            start,
+            rng,
+            self.communicator,
+            n_jobs=options.n_jobs,
+            sparse=options.weights == "sparse",
+            gathers=self.gathers,
+            keeps_duals=options.keeps_duals,
+        )
 
     def part_size(self, problem: Problem, options: Options) -> int:
         """Return how many classes of one-vs-rest are trained together: as many on every rank."""
@@ -62,35 +100,6 @@ class Ranks:
     def stops(self, here: bool) -> bool:
         """Whether a hook on one rank at least stops training."""
         return any_of(self.communicator, here)
-
-
-def distributed_solver(
-    problem: Problem,
-    start: Start | None,
-    options: Options,
-    rng: np.random.Generator,
-    ranks: Communicator,
-    *,
-    gathers: bool = True,
-) -> Solver:
-    """Make the solver that partitions the classes over ranks.
-
-    ``options.weights`` is how W is stored; of one-vs-rest, how it is returned.
-    """
-    check_formulation(problem)
-    sparse, formulation = options.weights == "sparse", problem.formulation
-    returned = {"gathers": gathers, "keeps_duals": options.keeps_duals}
-    if isinstance(problem.base, BaseScores) and formulation.is_relative:
-        problem = problem.with_base(problem.base.by_class(problem.dataset.labels))
-    if formulation.is_separable:
-        return DistributedOneVsRest(
-            problem, start, rng, ranks, options.n_jobs, sparse=sparse, **returned
-        )
-    if formulation.centred:
-        return DistributedSumToZero(problem, start, rng, ranks, **returned)
-    if formulation.takes_maximum:
-        return DistributedCrammerSinger(problem, start, rng, ranks, sparse=sparse, **returned)
-    return DistributedWestonWatkins(problem, start, rng, ranks, sparse=sparse, **returned)
 
 
 def check_formulation(problem: Problem) -> None:
@@ -119,6 +128,47 @@ def _check_base(problem: Problem) -> None:
             f"costs of mistakes and class_offset are spread over ranks for up to {LARGEST_TABLE} "
             f"classes, and there are {k}; leave out communicator, or them"
         )
+
+
+def ranks_of(model: MulticlassSVC | MultinomialLogisticRegression) -> Communicator | None:
+    """Return the communicator of a model, if it has several ranks."""
+    given = model.communicator
+    if not (hasattr(given, "Get_rank") or hasattr(given, "send_receive")):
+        return None
+    ranks = as_communicator(given)
+    return ranks if ranks.size > 1 else None
+
+
+class TrainingOnRanks(Training):
+    """One fit of a model on all ranks of its communicator."""
+
+    def __init__(
+        self, model: MulticlassSVC | MultinomialLogisticRegression, backend: Ranks
+    ) -> None:
+        super().__init__(model)
+        self.ranks = ranks = backend.communicator
+        self.guard, self.backend = abort_others(ranks), backend
+        self.verbose = int(model.verbose) if ranks.rank == 0 else 0
+
+    def seed(self) -> int:
+        """Draw the seed of the random orders on rank 0."""
+        return of_first(self.ranks, super().seed())
+
+    def takes_earlier_seed(self) -> bool:
+        """Whether a resumed training has the seed of the earlier one; rank 0 decides."""
+        return bool(of_first(self.ranks, int(super().takes_earlier_seed())))
+
+    def warn(self, problem: Problem, solution: Solution) -> None:
+        """Warn on rank 0."""
+        if self.ranks.rank == 0:
+            super().warn(problem, solution)
+
+    def check_same(self, facts: Facts, others: Settings, *shared: str) -> None:
+        """Refuse ranks that would train different things, or end at different times."""
+        params: Settings = self.model.get_params()
+        for name in ("communicator", "verbose", "random_state", "n_jobs"):
+            del params[name]
+        check_same(self.ranks, facts_of_rank(facts, {**params, **others}), *shared)
 
 
 class RanksCheckpoints(Checkpoints):

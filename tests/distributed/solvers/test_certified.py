@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from manyclass.distributed.communicator import Serial
-from manyclass.distributed.ranks_backend import distributed_solver
+from manyclass.distributed.ranks_backend import Ranks
 from manyclass.distributed.solvers.crammer_singer import DistributedCrammerSinger
 from manyclass.distributed.solvers.one_vs_rest import DistributedOneVsRest
 from manyclass.distributed.solvers.sum_to_zero import DistributedSumToZero
@@ -52,10 +52,9 @@ def train_on(size, problem, *, tol=1e-9, stopping="gap", max_iter=2000, sparse=F
     def call(rank):
         weights = "sparse" if sparse else "dense"
         make = partial(
-            distributed_solver,
+            Ranks(rank).solver,
             options=Options(tol, weights=weights),
             rng=np.random.default_rng(0),
-            ranks=rank,
         )
         return solve(problem, make, RULES[stopping](tol), max_iter=max_iter, **options)
 
@@ -88,7 +87,7 @@ def test_five_points_by_hand(name, loss, size):
     solutions = train_on(size, solved.problem)
     check(solved.problem, solutions, solved.objective)
     np.testing.assert_allclose(solutions[0].weights, solved.weights, atol=1e-3)
-    made = distributed_solver(solved.problem, None, Options(1e-3), RNG, Serial())
+    made = Ranks(Serial()).solver(solved.problem, None, Options(1e-3), RNG)
     assert isinstance(made, SOLVERS[name])
 
 
@@ -220,9 +219,7 @@ def test_an_error_on_one_rank_ends_all(name):
     def call(rank):
         if rank.rank == 1:
             rank.all_gather = broken
-        make = partial(
-            distributed_solver, options=Options(1e-3), rng=np.random.default_rng(0), ranks=rank
-        )
+        make = partial(Ranks(rank).solver, options=Options(1e-3), rng=np.random.default_rng(0))
         return solve(problem, make, RULES["gap"](1e-3), max_iter=10)
 
     with pytest.raises(RuntimeError, match="one rank fails"):

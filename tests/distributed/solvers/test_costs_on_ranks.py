@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from manyclass import _core
-from manyclass.distributed.ranks_backend import check_formulation, distributed_solver
+from manyclass.distributed.ranks_backend import Ranks, check_formulation
 from manyclass.problem import objective
 from manyclass.problem.base_scores import BaseScores
 from manyclass.problem.problem import core_problem
@@ -35,7 +35,7 @@ def train_on(size, problem, *, tol=1e-9, weights="dense"):
 
     def call(rank):
         options, rng = Options(tol, weights=weights), np.random.default_rng(0)
-        make = partial(distributed_solver, options=options, rng=rng, ranks=rank)
+        make = partial(Ranks(rank).solver, options=options, rng=rng)
         return solve(problem, make, RULES["gap"](tol), max_iter=2000)
 
     return on_ranks(size, call)

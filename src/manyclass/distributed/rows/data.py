@@ -5,7 +5,6 @@ A part may be empty, have one row, or lack some of the classes.
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass
 
 import numpy as np
@@ -15,7 +14,7 @@ from sklearn.utils.validation import check_consistent_length
 from manyclass.arrays.dataset import DeviceDataset, training_type
 from manyclass.arrays.input_arrays import on_host, rows_of
 from manyclass.arrays.namespace import is_on_device
-from manyclass.distributed.communicator import Communicator
+from manyclass.distributed.communicator import Communicator, gather_json
 from manyclass.distributed.consensus import known_to_all
 from manyclass.estimators.validation import check_scaling, checked_weights, class_weights
 from manyclass.problem.dataset import Dataset
@@ -51,7 +50,7 @@ def part_of(
     appended constant feature, or 0; `names` are those of the columns. Errors are the same on every
     rank.
     """
-    parts = _gathered(ranks, about_rows(X, y, weights, names))
+    parts = gather_json(ranks, about_rows(X, y, weights, names))
     try:
         common = global_info(parts, class_weight, bias)
     except ValueError as error:
@@ -127,11 +126,6 @@ def facts_of_parts(facts: Facts, parts: list[Facts]) -> Facts:
     for name in ("X", "y", "weights of rows and classes"):
         of_all[name] = " ".join(part[name] for part in parts)
     return {**facts, **of_all}
-
-
-def _gathered(ranks: Communicator, about: Settings) -> list[Settings]:
-    text = np.frombuffer(json.dumps(about).encode(), np.uint8)
-    return [json.loads(one.tobytes()) for one in ranks.all_gather(text)]
 
 
 def _checked(parts: list[Settings]) -> list[Settings]:

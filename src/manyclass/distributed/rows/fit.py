@@ -7,7 +7,6 @@ model.
 
 from __future__ import annotations
 
-import json
 import math
 import time
 from collections.abc import Iterator
@@ -19,15 +18,14 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike
 
-from manyclass.distributed.communicator import Communicator, as_communicator
-from manyclass.distributed.consensus import (
-    abort_others,
-    agreed,
-    check_same,
-    facts_of_rank,
-    of_first,
+from manyclass.distributed.communicator import Communicator, gather_json
+from manyclass.distributed.consensus import agreed
+from manyclass.distributed.ranks_backend import (
+    Ranks,
+    RanksCheckpoints,
+    TrainingOnRanks,
+    ranks_of,
 )
-from manyclass.distributed.ranks_backend import Ranks, RanksCheckpoints
 from manyclass.distributed.rows.admm import LOG_LOSS, consensus_options
 from manyclass.distributed.rows.data import facts_of_parts, part_of, weights_of
 from manyclass.distributed.rows.ranks_parts import RanksParts
@@ -38,14 +36,14 @@ from manyclass.estimators.logistic import MultinomialLogisticRegression
 from manyclass.estimators.svc import MulticlassSVC
 from manyclass.estimators.validation import check_parameters, check_size, validated
 from manyclass.problem.problem import Problem
-from manyclass.problem.solution import Solution, Start
+from manyclass.problem.solution import Start
 from manyclass.rows.logistic_sums import LogisticRows
 from manyclass.solvers.logistic.engine import PrimalEngine
 from manyclass.solvers.logistic.newton import NewtonLogistic
 from manyclass.solvers.weights.storage import Choice
 from manyclass.training.epoch_loop import Options, Solver
-from manyclass.utils.fingerprints import Facts, fingerprint
-from manyclass.utils.types import Array, Rows, Settings
+from manyclass.utils.fingerprints import fingerprint
+from manyclass.utils.types import Array, Rows
 
 
 class RowsOnRanks(Ranks):
@@ -83,18 +81,10 @@ class RowsCheckpoints(RanksCheckpoints):
         super().write(replace(start, duals=sp.csr_array((0, k), dtype=start.duals.dtype)))
 
 
-class RowsTraining(Training):
+class RowsTraining(TrainingOnRanks):
     """One fit of a model on all ranks of its communicator, each with its own rows."""
 
     model: MulticlassSVC | MultinomialLogisticRegression
-
-    def __init__(
-        self, model: MulticlassSVC | MultinomialLogisticRegression, ranks: Communicator
-    ) -> None:
-        super().__init__(model)
-        self.ranks = ranks
-        self.guard, self.backend = abort_others(ranks), RowsOnRanks(ranks)
-        self.verbose = int(model.verbose) if ranks.rank == 0 else 0
 
     def given(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None) -> FitInputs:
         """Turn the rows of this rank into its part of the problem."""
@@ -106,7 +96,10 @@ class RowsTraining(Training):
             return rows, targets, weights_of(rows, sample_weight)
 
         rows, targets, weights = agreed(ranks, here)
-        self._check_same()
+        known = self.first_state()
+        W = None if known is None else known.start.weights
+        mark = None if W is None else fingerprint(np.ascontiguousarray(W).view(np.uint8))
+        self.check_same({}, {"the weights to begin with": mark}, "parameters")
         names = getattr(model, "feature_names_in_", None)
         dataset, classes = part_of(
             ranks,
@@ -140,47 +133,20 @@ class RowsTraining(Training):
             return super().options(problem)
         return consensus_options(model), ""
 
-    def seed(self) -> int:
-        """Draw the seed of the random orders on rank 0."""
-        return of_first(self.ranks, super().seed())
-
     def checkpoints(self, given: FitInputs, seed: int) -> RowsCheckpoints:
         """Return the hook that keeps checkpoints."""
         model = self.model
+        facts = model._facts(given.problem, given.classes)
+        of_all = facts_of_parts(facts, gather_json(self.ranks, facts))
         where = model.checkpoint, model.checkpoint_minutes
-        return RowsCheckpoints(*where, self._facts_of_all(given), seed, self.ranks)
-
-    def warn(self, problem: Problem, solution: Solution) -> None:
-        """Warn on rank 0."""
-        if self.ranks.rank == 0:
-            super().warn(problem, solution)
-
-    def _check_same(self) -> None:
-        """Refuse ranks with other parameters, or that would begin at other weights."""
-        params: Settings = self.model.get_params()
-        for name in ("communicator", "verbose", "random_state", "n_jobs"):
-            del params[name]
-        known = self.first_state()
-        W = None if known is None else known.start.weights
-        mark = None if W is None else fingerprint(np.ascontiguousarray(W).view(np.uint8))
-        begins = {"the weights to begin with": mark}
-        check_same(self.ranks, facts_of_rank({}, {**params, **begins}), "parameters")
-
-    def _facts_of_all(self, given: FitInputs) -> Facts:
-        """Return the facts that identify the problem of all ranks."""
-        facts = self.model._facts(given.problem, given.classes)
-        text = np.frombuffer(json.dumps(facts).encode(), np.uint8)
-        parts = [json.loads(one.tobytes()) for one in self.ranks.all_gather(text)]
-        return facts_of_parts(facts, parts)
+        return RowsCheckpoints(*where, of_all, seed, self.ranks)
 
 
 def training_on_rows(model: MulticlassSVC | MultinomialLogisticRegression) -> Training:
     """Return the fit of a model on all ranks of its communicator, or in this process alone."""
-    given = model.communicator
-    if hasattr(given, "Get_rank") or hasattr(given, "send_receive"):
-        ranks = as_communicator(given)
-        if ranks.size > 1:
-            return RowsTraining(model, ranks)
+    ranks = ranks_of(model)
+    if ranks is not None:
+        return RowsTraining(model, RowsOnRanks(ranks))
     _check_params(model)
     return Training(model)
 

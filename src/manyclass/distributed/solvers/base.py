@@ -21,7 +21,7 @@ from manyclass.distributed.consensus import abort_others
 from manyclass.distributed.sharded_weights import ShardedWeights
 from manyclass.distributed.solvers.coo_duals import CooDuals
 from manyclass.problem.problem import Problem, zero_objective
-from manyclass.problem.solution import UNIT, EpochRecord, Weights, exact_sum, scale_of
+from manyclass.problem.solution import UNIT, EpochRecord, Start, Weights, exact_sum, scale_of
 from manyclass.solvers.engines import Findings, Found
 from manyclass.solvers.stopping import StoppingRule
 
@@ -90,9 +90,12 @@ class DistributedSolver(ABC):
     def __init__(
         self,
         problem: Problem,
+        start: Start | None,
         rng: np.random.Generator,
         communicator: Communicator | None = None,
         *,
+        n_jobs: int = 1,
+        sparse: bool = False,
         gathers: bool = True,
         keeps_duals: bool = True,
     ) -> None:
@@ -101,12 +104,17 @@ class DistributedSolver(ABC):
         self.dual = 0.0  # D, as training keeps it
         self._n_epochs = 0
         self._full = PassTotals()  # of the last epoch
-        self.gathers = gathers
-        self.keeps_duals = keeps_duals
+        self.n_jobs, self.sparse = n_jobs, sparse
+        self.gathers, self.keeps_duals = gathers, keeps_duals
         self.communicator = Serial() if communicator is None else communicator
         seed = int(rng.integers(2**63))
         self.common = np.random.default_rng(seed)
         self.rng = np.random.default_rng([seed, self.communicator.rank])
+        self._begin(start)
+
+    @abstractmethod
+    def _begin(self, start: Start | None) -> None:
+        """Begin from z = 0, or where another training ended."""
 
     @property
     def primal(self) -> float:

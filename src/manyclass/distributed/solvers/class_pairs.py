@@ -16,7 +16,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from manyclass import _core
-from manyclass.distributed.communicator import Communicator
 from manyclass.distributed.sharded_weights import ShardedWeights
 from manyclass.distributed.solvers.base import (
     DistributedSolver,
@@ -28,7 +27,7 @@ from manyclass.distributed.solvers.class_blocks import ClassBlocks, ClassBlockSt
 from manyclass.distributed.solvers.coo_duals import CooDuals, start_duals, to_core
 from manyclass.distributed.solvers.round_robin import BLOCKS_PER_RANK, Schedule, work_of_classes
 from manyclass.problem.base_scores import BaseScores
-from manyclass.problem.problem import Problem, check_squared_norms, core_problem
+from manyclass.problem.problem import check_squared_norms, core_problem
 from manyclass.problem.solution import Certificate, EpochRecord, Start
 from manyclass.solvers.engines import NO_COMMON, Returned, returned_square
 from manyclass.solvers.stopping import StoppingRule
@@ -50,21 +49,6 @@ Loop: TypeAlias = Callable[[NDArray[np.int32], NDArray[np.int32], bool], _core.S
 
 class ClassPairSolver(DistributedSolver):
     """Frame of a solver for relative margins; W is in tables, and returned as CSR, if `sparse`."""
-
-    def __init__(
-        self,
-        problem: Problem,
-        start: Start | None,
-        rng: np.random.Generator,
-        communicator: Communicator | None = None,
-        *,
-        sparse: bool = False,
-        gathers: bool = True,
-        keeps_duals: bool = True,
-    ) -> None:
-        super().__init__(problem, rng, communicator, gathers=gathers, keeps_duals=keeps_duals)
-        self.sparse = sparse
-        self._begin(start)
 
     @aborts_all_ranks
     def _begin(self, start: Start | None) -> None:

@@ -12,7 +12,6 @@ from dataclasses import astuple
 import numpy as np
 import scipy.sparse as sp
 
-from manyclass.distributed.communicator import Communicator
 from manyclass.distributed.consensus import any_of
 from manyclass.distributed.sharded_weights import ShardedWeights, weight_blocks
 from manyclass.distributed.solvers.base import (
@@ -23,7 +22,7 @@ from manyclass.distributed.solvers.base import (
     shares,
 )
 from manyclass.distributed.solvers.coo_duals import CooDuals
-from manyclass.problem.problem import Problem, problem_of
+from manyclass.problem.problem import problem_of
 from manyclass.problem.solution import Certificate, EpochRecord, Start, Weights, start_of
 from manyclass.solvers.one_vs_rest import OneVsRest
 from manyclass.solvers.stopping import StoppingRule
@@ -32,32 +31,17 @@ from manyclass.solvers.stopping import StoppingRule
 class DistributedOneVsRest(DistributedSolver):
     """Solver for formulations whose classes are independent; W is returned as CSR if `sparse`."""
 
-    def __init__(
-        self,
-        problem: Problem,
-        start: Start | None,
-        rng: np.random.Generator,
-        communicator: Communicator | None = None,
-        n_jobs: int = 1,
-        *,
-        sparse: bool = False,
-        gathers: bool = True,
-        keeps_duals: bool = True,
-    ) -> None:
-        super().__init__(problem, rng, communicator, gathers=gathers, keeps_duals=keeps_duals)
-        self.sparse = sparse
-        self._here: OneVsRest | None = None  # of the classes here; None where there are none
-        self._begin(start, n_jobs)
+    _here: OneVsRest | None = None  # of the classes here; None where there are none
 
     @aborts_all_ranks
-    def _begin(self, start: Start | None, n_jobs: int) -> None:
+    def _begin(self, start: Start | None) -> None:
         """Begin from z = 0, or where another training ended."""
         classes = self._classes()[self.communicator.rank]
         overflow = None
         if classes.stop > classes.start:
             part = problem_of(self.problem, classes)
             try:
-                self._here = OneVsRest(part, start_of(start, classes), self.rng, n_jobs)
+                self._here = OneVsRest(part, start_of(start, classes), self.rng, self.n_jobs)
             except FloatingPointError as error:
                 overflow = error
         if any_of(self.communicator, overflow is not None):  # ranks without classes see none

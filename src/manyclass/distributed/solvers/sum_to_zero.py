@@ -26,7 +26,6 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from manyclass import _core
-from manyclass.distributed.communicator import Communicator
 from manyclass.distributed.sharded_weights import Block, ShardedWeights
 from manyclass.distributed.solvers.base import (
     DistributedSolver,
@@ -66,19 +65,6 @@ class DistributedSumToZero(DistributedSolver):
     ``sigma`` and ``active`` have sigma_i of these classes for every example, and whether its z_i
     may still move.
     """
-
-    def __init__(
-        self,
-        problem: Problem,
-        start: Start | None,
-        rng: np.random.Generator,
-        communicator: Communicator | None = None,
-        *,
-        gathers: bool = True,
-        keeps_duals: bool = True,
-    ) -> None:
-        super().__init__(problem, rng, communicator, gathers=gathers, keeps_duals=keeps_duals)
-        self._begin(start)
 
     @aborts_all_ranks
     def _begin(self, start: Start | None) -> None:
