@@ -147,27 +147,38 @@ class ConsensusAdmm:
         self.parts.add(ConsensusRounds.round, given, (total, of_duals, counts))
         before = self.V
         self.V = total * (rho * scale / (1 + self._holders * rho * scale**2))
-        of_duals *= scale
+        loops, evaluations, active, apart, rounding = counts[:, :-1].sum(axis=0).tolist()
+        self._take(of_duals, counts[:, -1], rounding)
+        found = self.certify()
+        self._pace(relative(found.gap, found.primal_objective, math.inf), math.sqrt(apart))
+        moves = (self.V - before) * (scale * np.sqrt(self._holders))
+        self._moved = self.rho * math.sqrt(squared_norm(moves))
+        return self._record(found.primal_objective, found.gap, active, loops, evaluations)
+
+    def _take(
+        self, of_duals: NDArray[np.float64], marks: NDArray[np.float64], rounding: float
+    ) -> None:
+        """Take over W(z) of the parts, as they hold it, and certify it with V."""
+        of_duals *= self._scale
         if self.problem.formulation.centred:
             subtract_means(self.V)  # of rounding
             subtract_means(of_duals)
         if self.problem.is_antisymmetric:
             antisymmetric(self.V)
         self.parts.broadcast(self.V)
-        self._of_duals = of_duals
-        self._marks = counts[:, -1]
-        loops, evaluations, active, apart, rounding = counts[:, :-1].sum(axis=0).tolist()
-        rounding *= float(scale.max())
-        found = self._found = self._best_of(self._inspect(of_duals, rounding))
-        self._pace(relative(found.gap, found.primal_objective, math.inf), math.sqrt(apart))
-        moves = (self.V - before) * (scale * np.sqrt(self._holders))
-        self._moved = self.rho * math.sqrt(squared_norm(moves))
+        self._of_duals, self._marks = of_duals, marks
+        rounding *= float(self._scale.max())
+        self._found = self._best_of(self._inspect(of_duals, rounding))
+
+    def _record(
+        self, primal: float, gap: float, active: float, loops: float, evaluations: float
+    ) -> EpochRecord:
         return EpochRecord(
             epoch=self._n_rounds,
             seconds=time.perf_counter() - self._began,
-            primal_estimate=found.primal_objective,
-            gap_estimate=found.gap,
-            violation=found.max_violation,
+            primal_estimate=primal,
+            gap_estimate=gap,
+            violation=0.0 if self._found is None else self._found.max_violation,
             active_share=active / max(1, self.n_examples),
             loops=int(loops),
             evaluations=int(evaluations),

@@ -7,8 +7,6 @@ Both end with the certificate of all rows.
 
 from __future__ import annotations
 
-import time
-
 import numpy as np
 
 from manyclass.distributed.rows.admm import ConsensusAdmm
@@ -18,7 +16,6 @@ from manyclass.rows.questions import ConsensusRounds
 from manyclass.solvers.newton.proximal_newton import MOST_STEPS, first_epsilon, next_epsilon
 from manyclass.solvers.newton.steps_on_parts import StepsOnParts, is_small, length_on_parts
 from manyclass.solvers.stopping import Found, GapRule, StoppingRule
-from manyclass.solvers.weights.storage import antisymmetric, subtract_means
 
 # Newton's method begins once consensus, at the pace of its last SEEN rounds, needs more rounds than
 # Newton's method takes (measured on digits, usps, letter and covtype), the squared hinge's and the
@@ -92,20 +89,8 @@ class SvmOnRows(ConsensusAdmm):
     def _newton_round(self, phase: StepsOnParts) -> EpochRecord:
         self._n_rounds += 1
         primal, gap = self._round_of(phase)
-        data = self.problem.dataset
-        return EpochRecord(
-            epoch=self._n_rounds,
-            seconds=time.perf_counter() - self._began,
-            primal_estimate=primal,
-            gap_estimate=gap,
-            violation=0.0 if self._found is None else self._found.max_violation,
-            active_share=phase.n_zone / max(1, self.n_examples),
-            loops=phase.n_steps,
-            evaluations=phase.n_passes * self.n_examples * data.n_classes,
-            n_weights=self.V.size,
-            n_duals=0,
-            zero_objective=self.zero_objective,
-        )
+        evaluations = phase.n_passes * self.n_examples * self.problem.dataset.n_classes
+        return self._record(primal, gap, phase.n_zone, phase.n_steps, evaluations)
 
     def _round_of(self, phase: StepsOnParts) -> tuple[float, float]:
         """Make a step, or those that find a proximal point; return P and P - D."""
@@ -128,14 +113,5 @@ class SvmOnRows(ConsensusAdmm):
         of_duals = np.zeros(self.V.shape)
         given = self._n_rounds, phase.W, self._scale, phase.epsilon, self._length
         self.parts.add(ConsensusRounds.move_duals, given, (of_duals, counts))
-        of_duals *= self._scale
-        self.V = phase.W.astype(self.V.dtype)
-        if self.problem.formulation.centred:
-            subtract_means(self.V)
-            subtract_means(of_duals)
-        if self.problem.is_antisymmetric:
-            antisymmetric(self.V)
-        self.parts.broadcast(self.V)
-        self._of_duals, self._marks, self._is_settled = of_duals, counts[:, -1], True
-        rounding = float(counts[:, 4].sum() * self._scale.max())
-        self._found = self._best_of(self._inspect(of_duals, rounding))
+        self.V, self._is_settled = phase.W.astype(self.V.dtype), True
+        self._take(of_duals, counts[:, -1], float(counts[:, 4].sum()))
