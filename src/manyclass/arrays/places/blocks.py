@@ -9,7 +9,7 @@ from __future__ import annotations
 import contextlib
 import sys
 from concurrent.futures import Future, ThreadPoolExecutor
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 import numpy as np
 
@@ -96,18 +96,11 @@ class StreamedRows(Blocks):
         return self._thread.submit(self._copier.send, part)
 
 
-class Sent:
-    """A block on its way to the device.
+class Sent(NamedTuple):
+    """A block on its way to the device."""
 
-    Parameters
-    ----------
-    x : array
-    event : object or None
-        Recorded when it is there.
-    """
-
-    def __init__(self, x: DeviceArray, event: DeviceArray = None) -> None:
-        self.x, self.event = x, event
+    x: DeviceArray
+    event: DeviceArray = None  # recorded when it is there
 
 
 class Copier:

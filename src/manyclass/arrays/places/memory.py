@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from manyclass.arrays.namespace import NUMBERS_AT_A_TIME, Place
 from manyclass.problem.base_scores import BaseScores
@@ -65,64 +65,41 @@ def plan_of(
     fixed = data.dtype.itemsize * COPIES_OF_W * (d + 1) * k + 3 * 8 * square
     if isinstance(problem.base, BaseScores):
         fixed += 2 * problem.base.table.nbytes
-    needs = Needs(
+    whole = Plan(
         device=str(place.device),
         free=free,
         rows=bytes_of_rows,
         numbers=n_rows * k * bytes_of_number(problem),
         fixed=fixed,
-        block=8 * BLOCKS * max(k, d),
-        block_of_x=BLOCKS_OF_X * per_row_of_x,
+        per_row=8 * BLOCKS * max(k, d),
+        rows_of_block=min(n_rows, max(LEAST_ROWS, NUMBERS_AT_A_TIME // max(k, d))),
     )
-    most = min(n_rows, max(LEAST_ROWS, NUMBERS_AT_A_TIME // max(k, d)))
-    plans = list(needs.plans(most))
+    plans = list(_plans(whole, BLOCKS_OF_X * per_row_of_x))
     for plan in plans:
         if free is None or plan.needed <= free:
             return plan
     least = min(plan.needed for plan in plans)
     raise MemoryError(
-        f"training needs {least:,} bytes on the device {needs.device}, and {needs.free:,} are "
-        f"free: W of {d + 1:,} x {k:,} numbers and its copies take {needs.fixed:,}; use fewer "
+        f"training needs {least:,} bytes on the device {whole.device}, and {free:,} are "
+        f"free: W of {d + 1:,} x {k:,} numbers and its copies take {fixed:,}; use fewer "
         "features or classes, or train on the CPU"
     )
+
+
+def _plans(whole: Plan, block_of_x: int) -> Iterator[Plan]:
+    """Yield plans, the best first: blocks are halved before more is left in host memory."""
+    for streams, on_host in ((False, False), (True, False), (False, True), (True, True)):
+        if (streams and not whole.rows) or (on_host and not whole.numbers):
+            continue
+        per_row, size = whole.per_row + block_of_x * streams, whole.rows_of_block
+        plan = replace(whole, per_row=per_row, streams=streams, numbers_on_host=on_host)
+        yield plan
+        while size > LEAST_ROWS:
+            size = max(LEAST_ROWS, size // 2)
+            yield replace(plan, rows_of_block=size)
 
 
 def bytes_of_number(problem: Problem) -> int:
     """Return the bytes of what is held for each row and class."""
     sets = 1 if getattr(problem.dataset, "indicator", None) is not None else 0
     return sets + (problem.dataset.dtype.itemsize if problem.loss == "hinge" else 0)
-
-
-@dataclass(frozen=True, slots=True)
-class Needs:
-    """Bytes, as of ``Plan``; `block` and `block_of_x` are of a row."""
-
-    device: str
-    free: int | None
-    rows: int
-    numbers: int
-    fixed: int
-    block: int
-    block_of_x: int
-
-    def plans(self, most: int) -> Iterator[Plan]:
-        """Yield plans, the best first: blocks are halved before more is left in host memory."""
-        for streams, on_host in ((False, False), (True, False), (False, True), (True, True)):
-            if (streams and not self.rows) or (on_host and not self.numbers):
-                continue
-            size = most
-            while True:
-                yield Plan(
-                    self.device,
-                    self.free,
-                    self.rows,
-                    self.numbers,
-                    self.fixed,
-                    self.block + self.block_of_x * streams,
-                    size,
-                    streams,
-                    on_host,
-                )
-                if size <= LEAST_ROWS:
-                    break
-                size = max(LEAST_ROWS, size // 2)

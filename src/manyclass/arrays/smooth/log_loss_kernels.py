@@ -72,7 +72,7 @@ if triton is not None:
         tl.store(T + m * k + c, p * (t - tl.sum(p * t, 0)), mask=inside)
 
 
-def _shape(k: int) -> tuple[int, int]:
+def program_of(k: int) -> tuple[int, int]:
     """Return the numbers of a program, and its warps."""
     size = triton.next_power_of_2(max(k, 16))
     return size, min(16, max(1, size // 256))
@@ -85,7 +85,7 @@ def terms(
     S, (m, k) = S.contiguous(), S.shape
     out = torch.empty((N_TERMS, m), dtype=S.dtype, device=S.device)
     leaves, enters = (S, S) if shift is None else shift
-    size, warps = _shape(k)
+    size, warps = program_of(k)
     with torch.cuda.device_of(S):
         _terms[(m,)](
             S, labels, leaves, enters, out, m, k,
@@ -97,7 +97,7 @@ def terms(
 def softmax_product(P: DeviceArray, T: DeviceArray) -> DeviceArray:
     """Return p * (t - p . t) of each row, in the memory of T where that is contiguous."""
     T = T.contiguous()
-    size, warps = _shape(T.shape[1])
+    size, warps = program_of(T.shape[1])
     with torch.cuda.device_of(T):
         _product[(T.shape[0],)](P.contiguous(), T, T.shape[1], size=size, num_warps=warps)
     return T

@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 
 from manyclass.arrays.rows import ArrayRows
+from manyclass.arrays.smooth.log_loss_kernels import MOST_CLASSES, program_of
 from manyclass.arrays.svm.row_visits import RELAXATION, OneVsRest, RowVisits
 from manyclass.utils.types import DeviceArray
 
@@ -19,7 +20,6 @@ try:
 except ImportError:  # PyTorch without Triton
     triton = None
 
-MOST_CLASSES = 8192  # that the registers of a program hold
 MOST_STEPS, CLOSE = 40, 1e-6
 
 
@@ -173,15 +173,14 @@ def relax(
     base, labels = rows.base_table(), rows.labels[part]
     has_sets = labels.ndim == 2
     table, table_rows = (T, rows.costs) if base is None else base
-    size = triton.next_power_of_2(max(k, 16))
+    size, warps = program_of(k)
     T = T.contiguous()
     given = [solver.gamma, solver.own_gamma, RELAXATION]
     numbers = torch.tensor(given, dtype=T.dtype, device=T.device)
     _relax[(m,)](
         T, v, labels.to(torch.int8) if has_sets else labels, solver.rho[part], solver.caps[part],
         table, table_rows[part], sums, numbers, m, k,
-        has_base=base is not None, has_sets=has_sets, size=size,
-        num_warps=min(16, max(1, size // 256)),
+        has_base=base is not None, has_sets=has_sets, size=size, num_warps=warps,
     )  # fmt: skip
     return T, sums.sum(1, dtype=rows.place.wide)
 
@@ -196,10 +195,9 @@ class TritonVisits(RowVisits):
         self._table, self._table_rows = (self._caps, rows.labels) if base is None else base
         # How many of the given rows are visited.
         self.n_rows = torch.zeros(1, dtype=torch.int64, device=self.Z.device)
-        self._size = triton.next_power_of_2(max(rows.k, 16))
+        self._size, self._warps = program_of(rows.k)
         numbers = [rows.problem.margins()[0], rows.bias]  # Python's would be float32 in a kernel
         self._numbers = torch.tensor(numbers, dtype=self.Z.dtype, device=self.Z.device)
-        self._warps = min(16, max(1, self._size // 256))
 
     def visit(
         self, products: DeviceArray, W: DeviceArray, i: DeviceArray, shift: DeviceArray
