@@ -52,6 +52,13 @@ def is_special(path: Path) -> bool:
     return path.exists() and not path.is_file() and not path.is_dir()
 
 
+def open_regular(path: str | os.PathLike[str]) -> IO[bytes]:
+    """Open a file for reading, but no pipe or device, which may never end."""
+    if is_special(Path(path)):
+        raise OSError(errno.EINVAL, "is not a regular file", os.fspath(path))
+    return Path(path).open("rb")
+
+
 def is_stdout(name: str) -> bool:
     """Whether a name means standard output, whatever that leads to."""
     return name == "-" or str(Path(name).absolute()) in STDOUT
@@ -79,11 +86,9 @@ def reserve(handle: int, size: int) -> None:
     try:
         os.posix_fallocate(handle, 0, max(size, 1))
     except OSError as error:
-        if error.errno not in (
-            errno.EOPNOTSUPP,
-            errno.EINVAL,
-        ):  # the file system does not support it
+        if error.errno not in (errno.EOPNOTSUPP, errno.EINVAL):
             raise
+        # The file system does not support it.
         os.ftruncate(handle, size)
 
 

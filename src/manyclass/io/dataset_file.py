@@ -17,7 +17,6 @@ ValueError, KeyError, TypeError or AttributeError before it is used.
 
 from __future__ import annotations
 
-import errno
 import json
 import os
 from pathlib import Path
@@ -26,7 +25,7 @@ from typing import Literal, overload
 import numpy as np
 from numpy.typing import DTypeLike
 
-from manyclass.io.atomic import is_special
+from manyclass.io.atomic import open_regular
 from manyclass.io.dataset_checks import check_ascending, check_contents, class_names
 from manyclass.io.stored_rows import (
     MAX_SIZE,
@@ -130,9 +129,7 @@ def open_data(
 ) -> StoredRows:
     """Map a converted data file; unless it is trusted, its contents are checked."""
     name = os.fspath(path)
-    if is_special(Path(path)):
-        raise OSError(errno.EINVAL, "is not a regular file", name)  # reading may never end
-    with Path(path).open("rb") as file:
+    with open_regular(path) as file:
         try:
             header = read_header(file)
             FORMAT.check(name, header)

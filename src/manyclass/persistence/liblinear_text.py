@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import errno
 import math
 import os
 import re
@@ -12,7 +11,7 @@ from typing import IO, NamedTuple, NoReturn
 
 import numpy as np
 
-from manyclass.io.atomic import is_special
+from manyclass.io.atomic import open_regular
 from manyclass.io.tensors import one_line
 from manyclass.utils.types import Array, Settings
 
@@ -39,9 +38,7 @@ class Stored(NamedTuple):
 
 def read_text(path: Path) -> Stored:
     """Read a file; errors name the line."""
-    if is_special(path):  # reading may never end
-        raise OSError(errno.EINVAL, "is not a regular file", os.fspath(path))
-    with path.open("rb") as file:
+    with open_regular(path) as file:
         lines = _Lines(path, file)
         head = _head_of(lines)
         solver, labels = head["solver_type"], head["label"]

@@ -22,12 +22,10 @@ stays in the file, mapped; loading checks its checksum and structure.
 from __future__ import annotations
 
 import contextlib
-import errno
 import io
 import json
 import os
 import shutil
-import stat
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -38,6 +36,7 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
 from manyclass.estimators.coefficients import coefficients_of
+from manyclass.io.atomic import open_regular
 from manyclass.io.tensors import (
     PART,
     TensorFormat,
@@ -271,10 +270,7 @@ def _load(source: Source) -> tuple[Model, dict[str, str]]:
 def _opened(source: Source) -> Iterator[IO[bytes]]:
     """Open a file for reading; the rest of a file object is copied to a temporary file first."""
     if isinstance(source, str | os.PathLike):
-        path = Path(source)
-        if not path.is_dir() and not stat.S_ISREG(path.stat().st_mode):  # reading may never end
-            raise OSError(errno.EINVAL, "is not a regular file", os.fspath(path))
-        with path.open("rb") as file:  # a folder, a lack of permission: OSError with the name
+        with open_regular(source) as file:  # a folder, a lack of permission: OSError with the name
             yield file
         return
     if not hasattr(source, "read") or isinstance(source.read(0), str):
@@ -294,43 +290,38 @@ def read_parts(
     source: Source, form: TensorFormat = FORMAT
 ) -> tuple[dict[str, Array], Settings, dict[str, str]]:
     """Tensors, model and metadata of a file, checked as far as they can be without each other."""
+    path = _name_of(source)
     with _opened(source) as file:
-        return _parts(file, _name_of(source), form)
-
-
-def _parts(
-    file: IO[bytes], path: Path, form: TensorFormat
-) -> tuple[dict[str, Array], Settings, dict[str, str]]:
-    try:
-        header = read_header(file)
-    except ValueError as error:
-        raise _damaged(path, error, form) from None
-    form.check(path, header)
-    names, metadata = set(header.tensors), header.metadata
-    large = os.fstat(file.fileno()).st_size > min(LARGE, SHARE_OF_MEMORY * available_memory())
-    try:
-        tensors = read_tensors(file, names, _may_be_mapped(names) if large else ())
-    except ValueError as error:
-        raise _damaged(path, error, form) from None
+        try:
+            header = read_header(file)
+        except ValueError as error:
+            raise _damaged(path, error, form) from None
+        form.check(path, header)
+        try:
+            tensors = _read(file, set(header.tensors))
+        except ValueError as error:
+            raise _damaged(path, error, form) from None
+    metadata = header.metadata
     if metadata.get("checksum") != checksum(tensors):
         raise form.damaged(path, "its contents are damaged: the checksum differs")
     try:
         model = json.loads(metadata["model"])
     except (KeyError, ValueError, RecursionError) as error:
         raise form.damaged(path, f"its header is damaged ({one_line(error)})") from None
-    known = isinstance(model, dict) and ("classifiers" in model or _name_in(model) in CLASSIFIERS)
-    if not known:
+    if not (isinstance(model, dict) and _is_known(model)):
         raise form.damaged(path, "it holds no estimator that this version knows")
     return tensors, model, metadata
 
 
-def _name_in(model: Settings) -> str:
-    return str(model.get("estimator"))
+def _is_known(model: Settings) -> bool:
+    return "classifiers" in model or str(model.get("estimator")) in CLASSIFIERS
 
 
-def _may_be_mapped(names: set[str]) -> set[str]:
-    """Return the tensors of sparse weights, of which a composite model has several."""
-    return {name for name in names if name.rpartition("/")[2] in SPARSE}
+def _read(file: IO[bytes], names: set[str]) -> dict[str, Array]:
+    """Read tensors; sparse weights of large files are mapped."""
+    large = os.fstat(file.fileno()).st_size > min(LARGE, SHARE_OF_MEMORY * available_memory())
+    sparse = {name for name in names if name.rpartition("/")[2] in SPARSE}
+    return read_tensors(file, names, sparse if large else ())
 
 
 def _damaged(path: Path, error: Exception, form: TensorFormat) -> ValueError:

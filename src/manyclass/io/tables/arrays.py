@@ -64,7 +64,7 @@ def read_npy(
     """Return a mapped array; columns have numbers, from 0."""
     with readable(name):
         array = np.load(name, mmap_mode="r")
-    _check_array(name, array, 2)
+    _check_array(name, array)
     width = array.shape[1]
     at = None if label is None else _number(name, label, width)
     wanted = listed(features)
@@ -118,7 +118,7 @@ def read_npz(
                 raise ValueError(f"{name}: {no_column(one, arrays.files, 'array')}")
         X = _array(name, arrays, names[0])
         y = None if label is None else _array(name, arrays, label)
-    _check_array(name, X, 2)
+    _check_array(name, X)
     if y is None:
         return ArrayTable(name, X, None, dtype)
     if y.shape != (len(X),):
@@ -138,8 +138,8 @@ def _array(name: str, arrays: NpzFile, one: str) -> Array:
         ) from None
 
 
-def _check_array(name: str, array: Array, ndim: int) -> None:
-    if array.ndim != ndim or array.dtype.kind not in "biuf":
+def _check_array(name: str, array: Array) -> None:
+    if array.ndim != 2 or array.dtype.kind not in "biuf":
         raise ValueError(
             f"{name}: holds {array.dtype} of shape {array.shape}; rows and columns of numbers are "
             "needed"

@@ -8,7 +8,8 @@ block of a CSV file says which of its columns are numbers.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING
@@ -155,32 +156,27 @@ def _read_parquet(arrow: ModuleType, name: str) -> tuple[pa.Schema, Batches]:
         return pyarrow.parquet.ParquetFile(file).schema_arrow, batches
 
 
-def _read_arrow(arrow: ModuleType, name: str) -> tuple[pa.Schema, Batches]:
+def _read_arrow(
+    arrow: ModuleType, name: str, *, is_stream: bool = False
+) -> tuple[pa.Schema, Batches]:
     import pyarrow.ipc
+
+    opened = pyarrow.ipc.open_stream if is_stream else pyarrow.ipc.open_file
 
     def batches(_: list[str], __: str | None) -> Iterator[pa.RecordBatch]:
         with source(arrow, name, mapped=True) as file:
-            reader = pyarrow.ipc.open_file(file)
-            for i in range(reader.num_record_batches):
-                batch = reader.get_batch(i)
+            reader = opened(file)
+            every = reader if is_stream else map(reader.get_batch, range(reader.num_record_batches))
+            for batch in every:
                 batch.validate(full=True)  # a damaged one would end the process
                 yield batch
 
     with source(arrow, name, mapped=True) as file:
-        return pyarrow.ipc.open_file(file).schema, batches
+        return opened(file).schema, batches
 
 
-def _read_stream(arrow: ModuleType, name: str) -> tuple[pa.Schema, Batches]:
-    import pyarrow.ipc
-
-    def batches(_: list[str], __: str | None) -> Iterator[pa.RecordBatch]:
-        with source(arrow, name, mapped=True) as file:
-            for batch in pyarrow.ipc.open_stream(file):
-                batch.validate(full=True)
-                yield batch
-
-    with source(arrow, name, mapped=True) as file:
-        return pyarrow.ipc.open_stream(file).schema, batches
-
-
-READERS = {"parquet": _read_parquet, "arrow": _read_arrow, "stream": _read_stream}
+READERS: dict[str, Callable[[ModuleType, str], tuple[pa.Schema, Batches]]] = {
+    "parquet": _read_parquet,
+    "arrow": _read_arrow,
+    "stream": partial(_read_arrow, is_stream=True),
+}
