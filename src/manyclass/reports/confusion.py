@@ -11,10 +11,11 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from numbers import Real
-from typing import Protocol, Self
+from typing import Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from sklearn.base import ClassifierMixin
 from sklearn.utils import check_consistent_length
 
 from manyclass.estimators.validation import checked_count
@@ -148,15 +149,6 @@ def columns(rows: Sequence[Sequence[str]], n_left: int) -> list[str]:
     return lines
 
 
-class Classifier(Protocol):
-    """A fitted classifier."""
-
-    classes_: Array
-
-    def predict(self, X: ArrayLike) -> Array:
-        """Return a label for every row."""
-
-
 @dataclass(frozen=True, slots=True)
 class ConfusedPair:
     """Rows of one class that were predicted as another."""
@@ -240,7 +232,7 @@ class ConfusionPairs:
         return cls(label_codes(predicted, true, predicted))
 
     @classmethod
-    def from_estimator(cls, model: Classifier, X: ArrayLike, y: ArrayLike) -> Self:
+    def from_estimator(cls, model: ClassifierMixin, X: ArrayLike, y: ArrayLike) -> Self:
         """Count the pairs of true labels and predictions.
 
         Parameters

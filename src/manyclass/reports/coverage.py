@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from decimal import ROUND_FLOOR, Context, Decimal
-from typing import Literal, TypedDict
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -14,19 +13,11 @@ from sklearn.utils.validation import _num_samples
 
 from manyclass.estimators.decisions import parts, top2_margins
 from manyclass.reports.confusion import LabelCodes, columns
-from manyclass.utils.types import Array, Numbers
+from manyclass.utils.types import Array, Numbers, Settings
 
 SHARES = (1.0, 0.95, 0.9, 0.8, 0.7, 0.6, 0.5)
 TOP = (3, 5)  # best classes
-SHOWN: tuple[Literal["coverage"], Literal["error"]] = ("coverage", "error")
-
-
-class Covered(TypedDict):
-    """Rows of at least some confidence, ready for JSON."""
-
-    threshold: float
-    coverage: float
-    error: float
+SHOWN = ("coverage", "error")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -64,7 +55,7 @@ class Coverage:
         counts = n - np.searchsorted(ranked[::-1], thresholds)
         return cls(measure, thresholds, counts / n, wrong[counts - 1] / counts)
 
-    def as_dicts(self) -> list[Covered]:
+    def as_dicts(self) -> list[Settings]:
         """Return all thresholds, the lowest first, ready for JSON."""
         numbers = self.thresholds, self.coverage, self.errors
         return [
@@ -81,7 +72,7 @@ class Coverage:
         return columns([(f"least {self.measure}", "rows", "errors"), *cells], n_left=0)
 
 
-def threshold(row: Covered) -> str:
+def threshold(row: Settings) -> str:
     """Return a threshold with four digits, rounded down, so that it keeps the same rows."""
     return str(Decimal(row["threshold"]).normalize(Context(prec=4, rounding=ROUND_FLOOR)))
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass, field
-from typing import TypedDict
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -186,16 +185,6 @@ def _transformed(steps: Pipeline, X: object) -> ArrayLike:
     return rows.tocsr() if is_sparse(rows) else rows
 
 
-class ScoresOfClass(TypedDict):
-    """One class, ready for JSON."""
-
-    label: Label
-    precision: float
-    recall: float
-    f1: float
-    support: int
-
-
 @dataclass(frozen=True, slots=True, eq=False)
 class ClassScores:
     """Scores of the labels that occur, as true or as predicted ones; 0 where nothing is counted."""
@@ -223,7 +212,7 @@ class ClassScores:
         """Return positions by F1, the lowest first; of equal ones the largest class first."""
         return np.lexsort((-self.support, self.f1))
 
-    def as_dicts(self) -> list[ScoresOfClass]:
+    def as_dicts(self) -> list[Settings]:
         """Return all labels, ready for JSON."""
         numbers = self.precision, self.recall, self.f1, self.support
         return [

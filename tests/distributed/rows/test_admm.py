@@ -380,7 +380,7 @@ def test_a_part_that_is_written_and_read_continues(monkeypatch, when):
     original, parts = getattr(SvmRows, when), parts_of(PROBLEM, 3)
 
     def question(self, *arguments):
-        if self.last_round == {"round": 5, "inspect": 6}[when]:
+        if self._round == {"round": 5, "inspect": 6}[when]:
             z = self.duals().toarray()
             self.__dict__.update(vars(pickle.loads(pickle.dumps(self))))
             np.testing.assert_array_equal(self.duals().toarray(), z)

@@ -74,11 +74,6 @@ class SvmRows(ConsensusRounds, ProximalResponse):
         """Take over what the rounds have made of the same rows."""
         vars(self).update({**state, "_visits": None, "_around": None, "_scaled": None})
 
-    @property
-    def last_round(self) -> int:
-        """Number of the last round; -1 before the first."""
-        return self._round
-
     def count(
         self, sizes: NDArray[np.int64], holders: NDArray[np.int64], zero: NDArray[np.float64]
     ) -> None:
