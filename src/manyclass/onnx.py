@@ -111,11 +111,7 @@ def register() -> None:
     """Register the converters with skl2onnx, which importing ``manyclass.onnx`` does."""
     for kind in OURS:
         skl2onnx.update_registered_converter(
-            kind,
-            f"Manyclass{kind.__name__}",
-            _set_shapes,
-            _convert,
-            options=OPTIONS,
+            kind, f"Manyclass{kind.__name__}", _set_shapes, _convert, options=OPTIONS
         )
     register_tfidf()
 

@@ -73,10 +73,7 @@ EXAMPLES = {
 }
 NEXT = "\n"  # example
 # Modules loaded before a command begins, while Ctrl-C waits.
-NEEDS = (
-    "manyclass.persistence.model_file",
-    "manyclass.io.svmlight",
-)
+NEEDS = ("manyclass.persistence.model_file", "manyclass.io.svmlight")
 
 
 def main(argv: Sequence[str] | None = None) -> int:

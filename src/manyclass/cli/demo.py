@@ -139,11 +139,7 @@ def _manyclass(data: Split, tol: float) -> MulticlassSVC:
 
 def _linear_svc(data: Split, tol: float) -> LinearSVC:
     model = LinearSVC(
-        multi_class="crammer_singer",
-        tol=tol,
-        fit_intercept=False,
-        random_state=0,
-        max_iter=10_000,
+        multi_class="crammer_singer", tol=tol, fit_intercept=False, random_state=0, max_iter=10_000
     )
     return model.fit(data.X, data.y)
 

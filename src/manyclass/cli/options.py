@@ -11,11 +11,7 @@ from manyclass.cli.console import CommandParser, Say, UsageError, finite, jobs, 
 from manyclass.cli.input.costs import BALANCED, class_offset, taxonomy_option
 from manyclass.cli.input.tables import table_options
 from manyclass.cli.input.text import text_option
-from manyclass.cli.parameter_options import (
-    add_parameter,
-    add_parameters,
-    given_parameters,
-)
+from manyclass.cli.parameter_options import add_parameter, add_parameters, given_parameters
 from manyclass.problem.formulations import FORMULATIONS, SHORT_NAMES, full_name
 from manyclass.utils.suggestions import meant
 

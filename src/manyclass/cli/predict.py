@@ -221,7 +221,7 @@ def warn_of_unseen(data: str, n_unseen: int) -> None:
     if n_unseen:
         warn_user(
             f"{data}: {count(n_unseen, 'row')} with a label that is no class of the "
-            "model; counted as errors",
+            "model; counted as errors"
         )
 
 

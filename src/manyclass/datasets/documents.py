@@ -173,10 +173,7 @@ def row_blocks(ends: IntArray) -> list[slice]:
 
 
 def joined(
-    blocks: Iterable[tuple[slice, CsrArray]],
-    shape: tuple[int, int],
-    n_words: int,
-    dtype: DType,
+    blocks: Iterable[tuple[slice, CsrArray]], shape: tuple[int, int], n_words: int, dtype: DType
 ) -> CsrArray:
     """Concatenate blocks of rows; ``n_words`` bounds their non-zeros."""
     index_dtype = np.int32 if n_words <= MAX_INDEX else np.int64

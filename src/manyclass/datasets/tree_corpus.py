@@ -91,9 +91,7 @@ def make_tree_corpus(
     return X, np.array(paths)[y], parents
 
 
-def _tree(
-    children: Sequence[int],
-) -> tuple[list[str], dict[str, str | None], NDArray[np.int64]]:
+def _tree(children: Sequence[int]) -> tuple[list[str], dict[str, str | None], NDArray[np.int64]]:
     """Return the leaves' paths, all parents, and the nodes above each leaf, itself last."""
     above: list[tuple[str | None, list[int]]] = [(None, [])]
     parents: dict[str, str | None] = {}

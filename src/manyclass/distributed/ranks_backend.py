@@ -8,11 +8,7 @@ from contextlib import ExitStack
 
 import numpy as np
 
-from manyclass.distributed.communicator import (
-    Communicator,
-    as_communicator,
-    broadcast_arrays,
-)
+from manyclass.distributed.communicator import Communicator, as_communicator, broadcast_arrays
 from manyclass.distributed.consensus import (
     abort_others,
     agreed,

@@ -68,9 +68,7 @@ def load_data(
 ) -> tuple[Rows, list[frozenset[Label]]]: ...
 @overload
 def load_data(
-    path: str | os.PathLike[str],
-    n_features: int | None = ...,
-    dtype: DTypeLike | None = ...,
+    path: str | os.PathLike[str], n_features: int | None = ..., dtype: DTypeLike | None = ...
 ) -> tuple[Rows, Array]: ...
 
 

@@ -25,13 +25,7 @@ from sklearn.feature_extraction.text import CountVectorizer, HashingVectorizer
 from sklearn.pipeline import Pipeline
 
 from manyclass.io.tensors import one_line
-from manyclass.persistence.search_schema import (
-    Classifier,
-    chosen,
-    is_own,
-    pack_any,
-    unpack_any,
-)
+from manyclass.persistence.search_schema import Classifier, chosen, is_own, pack_any, unpack_any
 from manyclass.persistence.step_checks import check_steps, refused_types, reset_runs
 from manyclass.persistence.trusted_types import AROUND
 from manyclass.persistence.vocabularies import (

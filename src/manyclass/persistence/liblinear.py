@@ -117,9 +117,7 @@ def _parts(model: Estimator, head: str, has_bias: bool) -> Iterator[bytes]:
         yield "".join(f"{line}\n" for line in lines).encode()
 
 
-def load_liblinear(
-    path: str | os.PathLike[str],
-) -> MulticlassSVC | MultinomialLogisticRegression:
+def load_liblinear(path: str | os.PathLike[str]) -> MulticlassSVC | MultinomialLogisticRegression:
     """Read a classifier that LIBLINEAR trained.
 
     Its labels and decision values are those of LIBLINEAR's ``predict``, but for rows with several

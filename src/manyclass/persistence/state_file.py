@@ -20,13 +20,7 @@ from manyclass.io.tensors import TensorFormat, one_line, read_header, write_tens
 from manyclass.multilabel.svc import MultilabelSVC
 from manyclass.persistence.model_file import ODDITIES, load_model, read_parts
 from manyclass.persistence.model_schema import pack, unpack
-from manyclass.persistence.state_schema import (
-    PREFIX,
-    Stateful,
-    pack_state,
-    state_of,
-    unpack_state,
-)
+from manyclass.persistence.state_schema import PREFIX, Stateful, pack_state, state_of, unpack_state
 from manyclass.problem.formulations import full_name
 from manyclass.utils.types import Array, Settings
 

@@ -58,11 +58,7 @@ class SvmCertificate:
     """P at some W and D at some z, of parts in the order of the rows."""
 
     def __init__(
-        self,
-        problem: Problem,
-        parts: Sequence[ArrayRows],
-        norms: NDArray[np.float64],
-        zero: float,
+        self, problem: Problem, parts: Sequence[ArrayRows], norms: NDArray[np.float64], zero: float
     ) -> None:
         self.problem, self.zero = problem, zero
         wide, ends = [rows.in_double() for rows in parts], np.cumsum([rows.n for rows in parts])
@@ -164,11 +160,7 @@ class PartCertificate:
         return UNIT * (problem.dataset.n_features + 9) * size
 
     def _of_largest(
-        self,
-        xi: DeviceArray,
-        z: DeviceArray,
-        costs: DeviceArray,
-        error: DeviceArray,
+        self, xi: DeviceArray, z: DeviceArray, costs: DeviceArray, error: DeviceArray
     ) -> tuple[DeviceArray, DeviceArray, DeviceArray, DeviceArray]:
         xp = self.rows.xp
         largest = xp.max(xi, axis=1)  # that of the own class is 0

@@ -151,10 +151,7 @@ def weston_watkins(xp: ModuleType, b: DeviceArray, cap: DeviceArray) -> DeviceAr
 
 
 def _settled(
-    xp: ModuleType,
-    step: Callable[[DeviceArray], DeviceArray],
-    theta: DeviceArray,
-    cap: DeviceArray,
+    xp: ModuleType, step: Callable[[DeviceArray], DeviceArray], theta: DeviceArray, cap: DeviceArray
 ) -> DeviceArray:
     """Repeat a step until theta moves no more; a look costs a wait for the device."""
     for _ in range(LOOKS):

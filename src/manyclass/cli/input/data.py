@@ -11,13 +11,7 @@ from typing import TYPE_CHECKING, TypeGuard, TypeVar, overload
 
 from manyclass.cli import console
 from manyclass.cli.console import Say, UsageError, count, shows_progress
-from manyclass.cli.input.tables import (
-    columns_of,
-    is_table,
-    log_read,
-    read_columns,
-    read_table,
-)
+from manyclass.cli.input.tables import columns_of, is_table, log_read, read_columns, read_table
 from manyclass.cli.input.text import check_columns, read_text, read_texts
 from manyclass.io import atomic
 

@@ -60,12 +60,7 @@ from manyclass.rows.parts import Parts
 from manyclass.rows.questions import ConsensusRounds
 from manyclass.solvers.engines import as_returned, half_square
 from manyclass.solvers.stopping import StoppingRule
-from manyclass.solvers.weights.storage import (
-    antisymmetric,
-    distance,
-    squared_norm,
-    subtract_means,
-)
+from manyclass.solvers.weights.storage import antisymmetric, distance, squared_norm, subtract_means
 from manyclass.training.epoch_loop import Options
 from manyclass.utils.machine import effective_n_jobs
 from manyclass.utils.named_options import DEFAULT_SOLVERS

@@ -20,12 +20,7 @@ from numpy.typing import ArrayLike
 
 from manyclass.distributed.communicator import Communicator, gather_json
 from manyclass.distributed.consensus import agreed
-from manyclass.distributed.ranks_backend import (
-    Ranks,
-    RanksCheckpoints,
-    TrainingOnRanks,
-    ranks_of,
-)
+from manyclass.distributed.ranks_backend import Ranks, RanksCheckpoints, TrainingOnRanks, ranks_of
 from manyclass.distributed.rows.admm import LOG_LOSS, consensus_options
 from manyclass.distributed.rows.data import facts_of_parts, part_of, weights_of
 from manyclass.distributed.rows.ranks_parts import RanksParts

@@ -150,11 +150,7 @@ class ClassPairSolver(DistributedSolver):
         self._share_out()
 
     def _loops(
-        self,
-        z: _core.Duals64,
-        rows: NDArray[np.int32],
-        loop: Loop,
-        rule: StoppingRule,
+        self, z: _core.Duals64, rows: NDArray[np.int32], loop: Loop, rule: StoppingRule
     ) -> PassTotals:
         """One loop over everything, then shrunk ones."""
         active = np.empty_like(rows)

@@ -123,10 +123,7 @@ class DistributedCrammerSinger(ClassPairSolver):
         problem, data, z = self.problem, self.problem.dataset, self.duals
         left = (problem.costs - _totals(problem, z)).astype(data.dtype)
         rest = CooDuals(np.arange(data.n_examples, dtype=np.int32), data.labels, left)
-        shares = concatenate(
-            [rest.select(self.filled & ~_at_bound(problem, z)), z],
-            data.dtype,
-        )
+        shares = concatenate([rest.select(self.filled & ~_at_bound(problem, z)), z], data.dtype)
         block = self.round.blocks.block_of[shares.labels]
         self.round.own_duals = {b: shares.select(block == b) for b in self.round.held}
         ascending = np.lexsort((shares.values, shares.rows))
