@@ -20,7 +20,7 @@ import numpy as np, torch
 torch.set_num_threads(1)
 from manyclass.arrays import namespace
 from manyclass.arrays.dataset import DeviceDataset
-from manyclass.arrays.svm.kernel_choice import visits_of
+from manyclass.arrays.svm.regions import visits_of
 from manyclass.arrays.svm.row_visits import ArrayVisits
 from manyclass.arrays.rows import ArrayRows
 from manyclass.arrays.svm.triton_kernels import TritonVisits

@@ -17,8 +17,7 @@ from manyclass.arrays.places.memory import COPIES_OF_W
 from manyclass.arrays.rows import plan_for
 from manyclass.arrays.svm.admm import OneVsRestAdmm
 from manyclass.arrays.svm.dual_rounds import DualRounds
-from manyclass.arrays.svm.newton import NewtonSvm
-from manyclass.arrays.svm.squared_rows import SquaredHingeRows
+from manyclass.arrays.svm.squared_hinge import NewtonSvm, SquaredHingeRows
 from manyclass.problem.base_scores import BaseScores
 from manyclass.problem.formulations import FORMULATIONS
 from manyclass.problem.problem import Problem

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from manyclass.arrays.namespace import to_numpy
 from manyclass.arrays.smooth.sums import SmoothRows
-from manyclass.arrays.svm.squared_rows import SquaredHingeRows
+from manyclass.arrays.svm.squared_hinge import SquaredHingeRows
 from manyclass.problem.problem import Problem
 from manyclass.utils.types import Array, DeviceArray
 

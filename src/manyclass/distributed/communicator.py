@@ -12,7 +12,7 @@ import signal
 import sys
 import time
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 import numpy as np
 
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from mpi4py import MPI
 
 FAILED, INTERRUPTED = 2, 130
+T = TypeVar("T")
 LINE_SECONDS = 0.5  # the launcher drops what it has not read when it ends all
 
 
@@ -219,7 +220,7 @@ def exchange_lists(
     return came
 
 
-def gather_json(communicator: Communicator, value: object) -> list[Any]:
+def gather_json(communicator: Communicator, value: T) -> list[T]:
     """Return what every rank gives, as JSON has it."""
     text = np.frombuffer(json.dumps(value).encode(), np.uint8)
     return [json.loads(one.tobytes()) for one in communicator.all_gather(text)]

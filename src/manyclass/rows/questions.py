@@ -5,7 +5,7 @@ parts, which are asked one after the other or at the same time (parts.py). Rows 
 this process, mapped, on another rank or on a worker of a cluster: a class with these methods.
 
     SmoothLossSums      of a smooth loss: gradient, Hessian, terms of the gap (logistic_sums.py)
-    SquaredHingeTerms   of the certificate of a squared hinge (arrays/svm/squared_rows.py)
+    SquaredHingeTerms   of the certificate of a squared hinge (arrays/svm/squared_hinge.py)
     ProximalResponse    of the proximal problem of Newton's method (proximal_response.py)
     ConsensusRounds     updates of z in rounds, terms of the gap (distributed/rows/svm_rows.py)
 

@@ -18,6 +18,7 @@ its bounds have a tenth of it, as they need not hold W where it is. Sources: Boy
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 
 import numpy as np
 import scipy.sparse as sp
@@ -27,8 +28,7 @@ from manyclass.arrays.namespace import Place, to_numpy
 from manyclass.arrays.rows import ArrayRows
 from manyclass.arrays.svm.certificate import feasible
 from manyclass.arrays.svm.hinge_solver import HingeSolver
-from manyclass.arrays.svm.kernel_choice import relaxation_of
-from manyclass.arrays.svm.row_visits import RELAXATION
+from manyclass.arrays.svm.row_visits import RELAXATION, OneVsRest
 from manyclass.problem.problem import Problem
 from manyclass.problem.solution import Certificate, EpochRecord, Start, Weights, scale_of
 from manyclass.solvers.stopping import StoppingRule
@@ -42,6 +42,7 @@ MOST_CHANGE = 5.0  # of rho at once
 # leave more than this part of it: W is a difference of sums, and at some gap fast products stall.
 FAST_UNTIL, STALLED = 0.008, 0.7
 AT_BOUND = 1e-5  # share of the bound within which z is at it
+Relaxation = Callable[[OneVsRest, slice, DeviceArray, DeviceArray], tuple[DeviceArray, DeviceArray]]
 
 
 class OneVsRestAdmm(HingeSolver):
@@ -58,7 +59,7 @@ class OneVsRestAdmm(HingeSolver):
         self.best_W, self._best_primal = self.W, math.inf
         self.v = rows.numbers()
         self.dual = -math.inf
-        self._kernel = relaxation_of(rows)
+        self._kernel = _kernel_for(rows)
         self._gap_before, self._has_stalled = math.inf, False  # at the last balance
         if start is not None and start.duals.nnz:
             self._load(start)
@@ -283,6 +284,16 @@ class OneVsRestAdmm(HingeSolver):
     def _here(self, z: DeviceArray) -> DeviceArray:
         """Return numbers in float64, of the CPU perhaps, on the device."""
         return z if self.place.has_double else self.place.asarray(to_numpy(z))
+
+
+def _kernel_for(rows: ArrayRows) -> Relaxation | None:
+    """Return the kernel of ``triton_kernels.py`` where it runs."""
+    if rows.place.is_torch:
+        from manyclass.arrays.svm import triton_kernels
+
+        if triton_kernels.serves(rows):
+            return triton_kernels.relax
+    return None
 
 
 def _square(place: Place, W: DeviceArray) -> float:

@@ -6,12 +6,22 @@ import numpy as np
 from numpy.typing import NDArray
 
 from manyclass.arrays.rows import ArrayRows
-from manyclass.arrays.svm.kernel_choice import visits_of
 from manyclass.arrays.svm.rounds import rounds_of
+from manyclass.arrays.svm.row_visits import ArrayVisits, RowVisits
 from manyclass.utils.types import DeviceArray
 
 SHIFTS = 8  # steps of a round towards the shift of the scores by intercepts
 AT_BOUND = 1 - 1e-6
+
+
+def visits_of(rows: ArrayRows, q: DeviceArray, Z: DeviceArray) -> RowVisits:
+    """Return visits by the kernels of ``triton_kernels.py`` where they run."""
+    if rows.place.is_torch and rows.problem.formulation.is_relative:
+        from manyclass.arrays.svm import triton_kernels
+
+        if triton_kernels.serves(rows):
+            return triton_kernels.TritonVisits(rows, q, Z)
+    return ArrayVisits(rows, q, Z)
 
 
 class Region:

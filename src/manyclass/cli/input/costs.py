@@ -1,4 +1,4 @@
-"""What the command line gives by labels: class weights, offsets, costs in a table or a tree."""
+"""Class weights, offsets, and costs in a table or a tree, by the labels that the user writes."""
 
 from __future__ import annotations
 

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from manyclass.arrays.engine import SmoothEngine
-from manyclass.arrays.svm.newton import NewtonSvm
+from manyclass.arrays.svm.squared_hinge import NewtonSvm
 from manyclass.distributed.clusters.part import Answers, ArraySpec, Model, PartInfo, Plan
 from manyclass.distributed.rows.admm import LOG_LOSS, consensus_options
 from manyclass.distributed.rows.averaged_newton import AveragedNewton

@@ -1,7 +1,7 @@
 """Training on ranks that have rows of their own.
 
 Every rank runs Newton's method (solvers/logistic/newton.py) or consensus ADMM (admm.py) on the same
-W; sums over the rows are added over the ranks (parts.py), so that all of them end with the same
+W; sums over the rows are added over the ranks, so that all of them end with the same
 model.
 """
 
@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from typing import Self
@@ -23,7 +23,6 @@ from manyclass.distributed.consensus import agreed
 from manyclass.distributed.ranks_backend import Ranks, RanksCheckpoints, TrainingOnRanks, ranks_of
 from manyclass.distributed.rows.admm import LOG_LOSS, consensus_options
 from manyclass.distributed.rows.data import facts_of_parts, part_of, weights_of
-from manyclass.distributed.rows.ranks_parts import RanksParts
 from manyclass.distributed.rows.svm import SvmOnRows
 from manyclass.distributed.rows.svm_rows import SvmRows
 from manyclass.estimators.exact_fit import FitInputs, Training
@@ -33,12 +32,39 @@ from manyclass.estimators.validation import check_parameters, check_size, valida
 from manyclass.problem.problem import Problem
 from manyclass.problem.solution import Start
 from manyclass.rows.logistic_sums import LogisticRows
+from manyclass.rows.parts import Arguments, PartOfRows, Question, answer, zeros_like
 from manyclass.solvers.logistic.engine import PrimalEngine
 from manyclass.solvers.logistic.newton import NewtonLogistic
 from manyclass.solvers.weights.storage import Choice
 from manyclass.training.epoch_loop import Options, Solver
 from manyclass.utils.fingerprints import fingerprint
 from manyclass.utils.types import Array, Rows
+
+
+class RanksParts:
+    """A part on each rank; every rank asks the same questions, and has the same sums."""
+
+    def __init__(self, communicator: Communicator, rows: PartOfRows) -> None:
+        self.communicator, self.rows = communicator, rows
+        counts = communicator.all_gather(np.array([rows.problem.dataset.n_examples], np.int64))
+        rows.first = sum(int(count[0]) for count in counts[: communicator.rank])
+
+    @property
+    def n_parts(self) -> int:
+        """Number of ranks."""
+        return self.communicator.size
+
+    def add(self, question: Question, given: Arguments, into: Sequence[Array]) -> None:
+        """Add the answers of all ranks to arrays."""
+        own = [zeros_like(array) for array in into]
+        answer(self.rows, question, given, own)
+        for total, one in zip(into, own, strict=True):
+            if one.size:
+                total += self.communicator.all_sum(one)
+
+    def broadcast(self, values: Array) -> None:
+        """Give every rank the numbers of rank 0."""
+        self.communicator.broadcast(values, 0)
 
 
 class RowsOnRanks(Ranks):
