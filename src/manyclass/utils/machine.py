@@ -30,9 +30,9 @@ from manyclass.utils.types import Array, DType, Numbers
 try:
     import resource
 
-    UNLIMITED = resource.RLIM_INFINITY
+    OWN_LIMITS = [(resource.RLIMIT_AS, "vms"), (resource.RLIMIT_DATA, "data")]
 except ImportError:  # not on Windows
-    resource, UNLIMITED = None, -1  # type: ignore[assignment]  # no module there
+    OWN_LIMITS = []
 
 MOST_THREADS = 1024
 VARIABLE = "MANYCLASS_INSTRUCTION_SET"
@@ -153,20 +153,13 @@ def available_memory(sharing: int = 1) -> int:
     Limits are those of cgroups, which so many processes share evenly, and of address space and
     data (``ulimit -v`` and ``-d``), which each has to itself.
     """
-    machine = machine_memory()
-    shared = min([machine, *left_in_cgroups()]) // sharing
-    return min([shared, *_left_to_process()])
-
-
-def _left_to_process() -> Iterator[int]:
-    """Yield the bytes that each limit of this process's own leaves."""
-    if resource is None:
-        return
-    for kind, name in ((resource.RLIMIT_AS, "vms"), (resource.RLIMIT_DATA, "data")):
+    left = [min([machine_memory(), *left_in_cgroups()]) // sharing]
+    for kind, name in OWN_LIMITS:
         soft = resource.getrlimit(kind)[0]
-        if soft != UNLIMITED:
+        if soft != resource.RLIM_INFINITY:
             used = psutil.Process().memory_info()
-            yield max(0, soft - int(getattr(used, name, used.vms)))
+            left.append(max(0, soft - int(getattr(used, name, used.vms))))
+    return min(left)
 
 
 @functools.cache
@@ -184,23 +177,22 @@ def left_in_cgroups(proc: Path = PROC) -> Iterator[int]:
         Folder with the files ``cgroup`` and ``mountinfo``.
     """
     for folder, kind in limiting_folders(proc, "\n".join(_lines(proc / "cgroup"))):
-        for name in CGROUP_FILES[kind].limits:
+        files = CGROUP_FILES[kind]
+        for name in files.limits:
             text = "".join(_lines(folder / name))
             if text.isdecimal():  # not "max"
-                yield max(0, int(text[:LONGEST]) - _used(folder, CGROUP_FILES[kind]))
+                stat = (line.partition(" ") for line in _lines(folder / "memory.stat"))
+                used = sum(int(n) for entry, _, n in stat if entry in files.used and n.isdecimal())
+                yield max(0, int(text[:LONGEST]) - used)
 
 
 @functools.cache
-def limiting_folders(proc: Path, own: str) -> tuple[tuple[Path, str], ...]:
+def limiting_folders(proc: Path, own_groups: str) -> list[tuple[Path, str]]:
     """Return the folders of this process's cgroups that may limit memory, each with its version.
 
     They are looked up once for each text of the file ``cgroup``: a fit asks several times.
     """
-    return tuple(_limiting_folders(proc, own))
-
-
-def _limiting_folders(proc: Path, own_groups: str) -> Iterator[tuple[Path, str]]:
-    groups = {}
+    groups, folders = {}, []
     for line in own_groups.split("\n"):
         number, controllers, path = [*line.split(":", 2), "", ""][:3]
         if "memory" in controllers.split(",") or (number == "0" and not controllers):
@@ -208,8 +200,8 @@ def _limiting_folders(proc: Path, own_groups: str) -> Iterator[tuple[Path, str]]
     for kind, mount, root in _mounts(proc):
         own = groups.get(kind, root)
         inside = own.relative_to(root) if own.is_relative_to(root) else PurePosixPath()
-        for folder in (mount / inside, *(mount / part for part in inside.parents)):
-            yield folder, kind
+        folders += [(mount / part, kind) for part in (inside, *inside.parents)]
+    return folders
 
 
 def _mounts(proc: Path) -> Iterator[tuple[str, Path, PurePosixPath]]:
@@ -218,21 +210,11 @@ def _mounts(proc: Path) -> Iterator[tuple[str, Path, PurePosixPath]]:
         about, _, rest = line.partition(" - ")
         kind, _, options = [*rest.split(" ", 2), "", ""][:3]
         if kind == "cgroup2" or (kind == "cgroup" and "memory" in options.split(",")):
-            root, mount = (ESCAPED.sub(_octal, part) for part in about.split(" ")[3:5])
+            root, mount = (
+                ESCAPED.sub(lambda found: chr(int(found[1], 8)), part)
+                for part in about.split(" ")[3:5]
+            )
             yield kind, Path(mount), PurePosixPath(root)
-
-
-def _octal(found: re.Match[str]) -> str:
-    return chr(int(found[1], 8))
-
-
-def _used(folder: Path, files: CgroupFiles) -> int:
-    """Return the bytes that a group's processes hold."""
-    used = 0
-    for line in _lines(folder / "memory.stat"):
-        entry, _, n = line.partition(" ")
-        used += int(n) if entry in files.used and n.isdecimal() else 0
-    return used
 
 
 def _lines(path: Path) -> list[str]:
