@@ -42,7 +42,7 @@ PEER_TOLS = (1.0, 0.3, 0.1, 0.03, 0.01, 0.003, 0.001, 1e-4)
 
 def machines() -> list[tuple[str, str]]:
     """Return all pairs of formulation and loss."""
-    return [(name, loss) for name, what in FORMULATIONS.items() for loss in what.losses()]
+    return [(name, loss) for name, what in FORMULATIONS.items() for loss in what.losses]
 
 
 def measure(data: Split, formulation: str, loss: str) -> dict[str, Any]:

@@ -171,7 +171,7 @@ def check_exactly(X, y, params):
 @pytest.mark.parametrize(
     ("name", "loss", "weights"),
     [
-        *((name, f.losses()[-1], "dense") for name, f in FORMULATIONS.items()),
+        *((name, f.losses[-1], "dense") for name, f in FORMULATIONS.items()),
         ("crammer_singer", "hinge", "sparse"),
         ("weston_watkins", "hinge", "sparse"),
     ],

@@ -46,7 +46,7 @@ def loss_of_row(name, squared, scores, y, costs):
 @pytest.mark.parametrize("name", WITH_COSTS)
 @each("loss", ["hinge", "squared_hinge"])
 def test_the_objective_is_that_of_the_definition(name, loss):
-    if loss not in FORMULATIONS[name].losses():
+    if loss not in FORMULATIONS[name].losses:
         return
     model = MulticlassSVC(
         formulation=name, loss=loss, costs=COSTS, C=0.1, tol=1e-3, random_state=0

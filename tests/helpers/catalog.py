@@ -27,7 +27,7 @@ SparseDual = partial(SequentialDual, storage="tables")
 BatchedDual = partial(SequentialDual, storage="class_major")
 
 # Formulation, loss.
-PAIRS = [(name, loss) for name, f in FORMULATIONS.items() for loss in f.losses()]
+PAIRS = [(name, loss) for name, f in FORMULATIONS.items() for loss in f.losses]
 # Formulation, loss, solver; a new combination is one row.
 ROWS = [(name, loss, SequentialDual) for name, loss in PAIRS]
 ROWS += [(name, loss, BatchedDual) for name, loss in PAIRS if name != "one_vs_rest"]

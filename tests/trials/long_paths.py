@@ -74,7 +74,7 @@ def draw(seed: int, number: int) -> PathProblem:
     if is_logistic:
         settings["regularize_intercept"] = bool(rng.random() < 0.5)
     else:
-        settings["loss"] = str(rng.choice(FORMULATIONS[name].losses()))
+        settings["loss"] = str(rng.choice(FORMULATIONS[name].losses))
     weights = rng.choice([0.5, 1.0, 3.0], n) if rng.random() < 0.3 else None
     low = 10 ** rng.uniform(-3, 0)
     high = low * 10 ** rng.uniform(2, MOST_DECADES)

@@ -116,7 +116,7 @@ def _parameters(rng: np.random.Generator) -> dict[str, Any]:
     has_sparse = name in HAS_SPARSE_WEIGHTS
     return {
         "formulation": name,
-        "loss": str(rng.choice(FORMULATIONS[name].losses())),
+        "loss": str(rng.choice(FORMULATIONS[name].losses)),
         "C": 10.0 ** rng.uniform(-6, 6),
         "tol": 10.0 ** rng.uniform(-10, -1),
         "stopping": "gap" if rng.random() < 0.8 else "kkt",

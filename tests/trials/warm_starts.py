@@ -67,7 +67,7 @@ def parameters(rng: np.random.Generator, kind: type) -> dict[str, Any]:
     if kind is MultinomialLogisticRegression:
         return {**common, "regularize_intercept": bool(rng.random() < 0.5)}
     formulation = rng.choice(list(FORMULATIONS))
-    losses = FORMULATIONS[formulation].losses()
+    losses = FORMULATIONS[formulation].losses
     few = formulation in ("crammer_singer", "weston_watkins", "one_vs_rest")
     return {
         **common,

@@ -276,8 +276,8 @@ def check_margins(args: argparse.Namespace) -> None:
         raise UsageError("argument --regularize-intercept: goes with --formulation logistic")
     if loss not in MARGIN_LOSSES:
         raise UsageError(f"argument --loss: {loss} goes with --solver stochastic")
-    if loss not in FORMULATIONS[formulation].losses():
-        others = [name for name, f in FORMULATIONS.items() if loss in f.losses()]
+    if loss not in FORMULATIONS[formulation].losses:
+        others = [name for name, f in FORMULATIONS.items() if loss in f.losses]
         raise UsageError(
             f"argument --loss: {formulation} takes the largest loss of a row, which must be hinge; "
             f"{loss} goes with {', '.join(others)}"

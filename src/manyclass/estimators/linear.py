@@ -24,7 +24,7 @@ from manyclass.estimators.validation import check_parameters
 from manyclass.prediction.scoring import best_classes, scores_of
 from manyclass.prediction.sparse_coefficients import SparseCoefficients
 from manyclass.problem.dataset import Dataset
-from manyclass.utils.input_rows import check_sparse, rows_as_given
+from manyclass.utils.input_rows import rows_as_given
 from manyclass.utils.labels import labels_of
 from manyclass.utils.machine import effective_n_jobs
 from manyclass.utils.scikit_learn import named_rows
@@ -242,8 +242,7 @@ class LinearClassifier(FittedWeights, ClassifierMixin):
             X = X.read(slice(None))
         if not isinstance(X, np.ndarray) and is_on_device(X):
             return rows_on_device(self, X, reset=False, finite=False)
-        check_sparse(X, indices=False)  # the core looks at them
-        given, types = rows_as_given(X)
+        given, types = rows_as_given(X, indices=False)  # the core looks at them
         check = validate_data if given is X else partial(named_rows, X)
         return check(
             self,

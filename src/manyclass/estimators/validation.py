@@ -28,7 +28,7 @@ from manyclass.arrays.dataset import DeviceDataset, training_type
 from manyclass.arrays.input_arrays import on_host, placed, rows_of, rows_on_device
 from manyclass.arrays.namespace import is_on_device
 from manyclass.problem.dataset import Dataset
-from manyclass.utils.input_rows import check_sparse, is_sparse, rows_as_given
+from manyclass.utils.input_rows import is_sparse, rows_as_given
 from manyclass.utils.labels import LabelError, classes_and_numbers, labels_of
 from manyclass.utils.scikit_learn import explain_rows, named_rows
 from manyclass.utils.suggestions import first_of, meant
@@ -124,7 +124,6 @@ def validated(
     """
     if on_device and not isinstance(X, np.ndarray) and is_on_device(X):
         return _validated_on_device(estimator, X, y, reset=reset)
-    check_sparse(X)
     given, types = rows_as_given(X)
     check = validate_data if given is X else partial(named_rows, X)
     labels = labels_of(y if isinstance(y, np.ndarray) else on_host(y))
@@ -304,7 +303,8 @@ def weighted(
     if np.ma.is_masked(sample_weight):
         raise ValueError("sample_weight has masked entries; fill them, or drop the rows")
     weights = np.ones(len(y)) if sample_weight is None else checked_weights(sample_weight, X)
-    weights = weights * class_weights(class_weight, y, weights)
+    has_weights = class_weight is not None
+    weights = weights * (class_weights(class_weight, y, weights) if has_weights else 1.0)
     if not weights.all():
         kept = np.flatnonzero(weights)
         X, y, weights = X[kept], y[kept], weights[kept]

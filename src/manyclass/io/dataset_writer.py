@@ -22,7 +22,7 @@ from manyclass.io.tables.base import Table
 from manyclass.io.tables.coded_labels import CodedLabels
 from manyclass.io.tables.open_table import open_table, table_of
 from manyclass.io.tensors import PART, TensorWriter
-from manyclass.utils.input_rows import check_sparse, rows_as_given
+from manyclass.utils.input_rows import rows_as_given
 from manyclass.utils.labels import finite_labels_of
 from manyclass.utils.progress import counted, reading
 from manyclass.utils.types import Array, CsrArray, DType, Rows
@@ -167,7 +167,6 @@ def save_blocks(path: str | os.PathLike[str], blocks: SvmlightBlocks, verbose: i
 
 def checked_rows(X: object) -> Rows:
     """Return rows as a file has them: an array in C order or canonical CSR, of finite floats."""
-    check_sparse(X)
     given, types = rows_as_given(X)
     matrix: Rows = sp.csr_array(given, copy=True) if sp.issparse(given) else np.asarray(given)
     if matrix.dtype.kind == "c":

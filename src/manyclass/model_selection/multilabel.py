@@ -42,7 +42,7 @@ from manyclass.model_selection.search import (
 from manyclass.multilabel.label_sets import encoded
 from manyclass.multilabel.metrics import f1_scores
 from manyclass.multilabel.svc import MultilabelSVC
-from manyclass.utils.input_rows import check_sparse, rows_as_given
+from manyclass.utils.input_rows import rows_as_given
 from manyclass.utils.scikit_learn import fit_context, suggests_parameters
 from manyclass.utils.suggestions import OF_MULTILABEL
 from manyclass.utils.types import (
@@ -221,7 +221,6 @@ class MultilabelSVCCV(CrossValidatedC, MultilabelSVC):
         self, X: RowsLike, y: object, sample_weight: ArrayLike | None
     ) -> tuple[Rows, CsrArray, Array | None]:
         """Return what folds are sliced from."""
-        check_sparse(X)
         if y is None:
             raise ValueError("this estimator requires y to be passed, but the target y is None")
         rows = self._checked_rows(X)

@@ -17,7 +17,7 @@ from manyclass.estimators.validation import check_scaling, check_size, checked_w
 from manyclass.multilabel.label_sets import LabelSets, encoded
 from manyclass.multilabel.training import Labelled
 from manyclass.problem.dataset import Dataset
-from manyclass.utils.input_rows import check_sparse, rows_as_given
+from manyclass.utils.input_rows import rows_as_given
 from manyclass.utils.scikit_learn import named_rows
 from manyclass.utils.types import Array, Rows, RowsLike
 
@@ -62,7 +62,6 @@ def checked_sets(
     FloatingPointError
         If a value of X is too large for its type.
     """
-    check_sparse(X)
     if y is None:
         raise ValueError("this estimator requires y to be passed, but the target y is None")
     rows = _checked_rows(estimator, X)

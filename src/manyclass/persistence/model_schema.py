@@ -324,7 +324,7 @@ class ModelKind:
         loss = estimator.loss
         if not isinstance(estimator, MulticlassSVC):
             return
-        if loss not in named(estimator.formulation).losses():
+        if loss not in named(estimator.formulation).losses:
             raise ValueError(f"{loss} does not go with {estimator.formulation}")
 
     def learn(self, estimator: Estimator, model: Settings) -> None:

@@ -74,6 +74,8 @@ class Dataset:
         ``bias`` as the core has it, a number of the type of X.
     bias_error : float
         Relative difference of ``bias`` from its rounded value.
+    is_sparse : bool
+        Whether examples share few features.
     """
 
     indptr: NDArray[np.int64]
@@ -91,6 +93,7 @@ class Dataset:
     is_dense: bool = field(init=False)
     rounded_bias: float = field(init=False)
     bias_error: float = field(init=False)
+    is_sparse: bool = field(init=False)
 
     def __post_init__(self) -> None:
         rounded = float(self.values.dtype.type(self.bias))
@@ -100,14 +103,10 @@ class Dataset:
             "is_dense": len(self.indices) != len(self.values),
             "rounded_bias": rounded,
             "bias_error": abs(self.bias / rounded - 1) if self.bias else 0.0,
+            "is_sparse": few_are_shared(len(self.values), len(self.labels), self.n_features),
         }
         for name, value in derived.items():
             object.__setattr__(self, name, value)
-
-    @property
-    def is_sparse(self) -> bool:
-        """Whether examples share few features."""
-        return few_are_shared(len(self.values), self.n_examples, self.n_features)
 
     @classmethod
     def from_matrix(
@@ -246,24 +245,17 @@ def few_are_shared(n_nonzero: int, n_rows: int, n_features: int) -> bool:
 
 def _arrays_of(X: Rows, *, keeps_dense: bool) -> tuple[NDArray[np.int64], NDArray[np.int32], Array]:
     """``indptr``, ``indices`` and ``values`` of X."""
+    n, d = X.shape
     if keeps_dense and isinstance(X, np.ndarray) and _is_dense(X):
-        n, d = X.shape
         values = np.ascontiguousarray(X).view(np.ndarray).reshape(-1)
-        return *_shared_indices(n, d), values
-    matrix = _canonical_csr(X)
-    n, d = matrix.shape
-    if keeps_dense and n > 1 and matrix.nnz == n * d > 0:  # every row holds every feature
-        return *_shared_indices(n, d), np.ascontiguousarray(matrix.data)
-    return (
-        np.ascontiguousarray(matrix.indptr, dtype=np.int64),
-        np.ascontiguousarray(matrix.indices, dtype=np.int32),
-        np.ascontiguousarray(matrix.data),
-    )
-
-
-def _shared_indices(n: int, d: int) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
-    """``indptr`` and ``indices`` of a dense X."""
-    return np.arange(n + 1, dtype=np.int64) * d, np.arange(d, dtype=np.int32)
+    else:
+        matrix = _canonical_csr(X)
+        values = np.ascontiguousarray(matrix.data)
+        # Kept as an array where every row holds every feature.
+        if not (keeps_dense and n > 1 and matrix.nnz == n * d > 0):
+            indptr = np.ascontiguousarray(matrix.indptr, dtype=np.int64)
+            return indptr, np.ascontiguousarray(matrix.indices, dtype=np.int32), values
+    return np.arange(n + 1, dtype=np.int64) * d, np.arange(d, dtype=np.int32), values
 
 
 def _is_dense(X: Array) -> bool:

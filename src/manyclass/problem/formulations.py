@@ -138,6 +138,7 @@ class Formulation:
         """gamma_c of c != y, and gamma_y."""
         return 1.0, 1.0 if self.gamma_own == "1" else n_classes - 1.0
 
+    @cached_property
     def losses(self) -> tuple[str, ...]:
         """Names of the losses that go with it."""
         return LOSSES_OF[self.aggregation]

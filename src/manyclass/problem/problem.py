@@ -58,7 +58,7 @@ class Problem:
     def __post_init__(self) -> None:
         if not 0 < self.C < np.inf:
             raise ValueError(f"C must be positive and finite, got {self.C}")
-        if self.loss not in self.formulation.losses():
+        if self.loss not in self.formulation.losses:
             raise ValueError(
                 f"loss={self.loss!r} does not go with a formulation that takes the maximum over "
                 "the classes; use loss='hinge', or a formulation that takes their sum, such as "
@@ -245,7 +245,8 @@ def _common_loss(problem: Problem) -> float:
 
 def _losses(problem: Problem, rows: NDArray[np.intp]) -> Numbers:
     """Return the losses of some examples at W = 0."""
-    base = _base_scores(problem.base, rows, problem.dataset.n_classes)
+    shape = len(rows), problem.dataset.n_classes
+    base = np.zeros(shape) if problem.base is None else problem.base.of(rows)
     labels, formulation = problem.dataset.labels[rows], problem.formulation
     is_own = labels[:, None] == np.arange(base.shape[1])
     if formulation.aggregation == "log_sum_exp":
@@ -261,9 +262,3 @@ def _losses(problem: Problem, rows: NDArray[np.intp]) -> Numbers:
         of_classes = of_classes * np.where(is_own, 0.0, problem.factors[labels])
     together = np.max if formulation.takes_maximum else np.sum
     return np.asarray(together(of_classes, axis=1))
-
-
-def _base_scores(
-    base: BaseScores | TreeScores | None, rows: NDArray[np.intp], n_classes: int
-) -> Numbers:
-    return np.zeros((len(rows), n_classes)) if base is None else base.of(rows)

@@ -82,8 +82,6 @@ def check_numbers(X: object) -> None:
         Naming the column.
     """
     if isinstance(X, np.ndarray):
-        if X.dtype.kind in NUMBERS:
-            return
         cells: Iterable[object] = X.ravel() if X.dtype.kind in "OU" else ()
         text = next((f"text ({str(cell)!r})" for cell in cells if isinstance(cell, str)), "text")
         _check(X.dtype, cells, "", text)
@@ -177,7 +175,9 @@ def check_sparse(X: object, *, indices: bool = True) -> None:
         return
     flaw = None
     if X.format in COMPRESSED:
-        flaw = _flaw_of_indptr(X) or (_flaw_of_indices(X) if indices or X.format != "csr" else None)
+        flaw = _flaw_of_indptr(X)
+        if flaw is None and (indices or X.format != "csr"):
+            flaw = _flaw_of_range(X.indices[: X.indptr[-1]], _sizes(X)[1])
     elif X.format == "coo":
         flaw = _flaw_of_coordinates(X)
     if flaw:
@@ -198,11 +198,6 @@ def _flaw_of_indptr(X: CsrArray) -> str | None:
     if indptr[0] != 0 or indptr[-1] > n_entries or (indptr[1:] < indptr[:-1]).any():
         return "its indptr is inconsistent"
     return None
-
-
-def _flaw_of_indices(X: CsrArray) -> str | None:
-    used = X.indices[: X.indptr[-1]]
-    return _flaw_of_range(used, _sizes(X)[1])
 
 
 def _flaw_of_coordinates(X: CsrArray) -> str | None:
@@ -231,14 +226,16 @@ def _sizes(X: CsrArray) -> tuple[int, int]:
     return (n_columns, n_rows) if X.format == "csc" else (n_rows, n_columns)
 
 
-def rows_as_given(X: object) -> tuple[object, list[type]]:
+def rows_as_given(X: object, *, indices: bool = True) -> tuple[object, list[type]]:
     """Return X as scikit-learn can validate it, and its types of numbers, the natural one first.
 
     float32 of data frames (polars, pyarrow, pandas), lists of arrays and tensors stays float32;
     float16 and bfloat16 become float32. What has ``__dlpack__`` alone, and a column of vectors,
-    such as embeddings in a data frame, become an array.
+    such as embeddings in a data frame, become an array. Sparse rows are checked, with `indices` as
+    in ``check_sparse``.
     """
     if is_sparse(X):
+        check_sparse(X, indices=indices)
         return X, FLOATS
     if type(X).__name__ == "LazyFrame":
         raise ValueError("X is a LazyFrame, whose rows are not there yet; give X.collect()")
@@ -255,7 +252,8 @@ def rows_as_given(X: object) -> tuple[object, list[type]]:
         stacked = _stacked(column) if _is_column(column) else column
         X = X if stacked is column else stacked
         X = _array_of_list(X) if isinstance(X, list | tuple) else X
-    check_numbers(X)
+    if not (isinstance(X, np.ndarray) and X.dtype.kind in NUMBERS):
+        check_numbers(X)
     kind = X.dtype if isinstance(X, np.ndarray) else _natural_type(X)
     return X, FLOATS[::-1] if kind.name in SHORT else FLOATS
 

@@ -41,7 +41,7 @@ SPARSE = [("crammer_singer", True), ("weston_watkins", True)]
 RNG = np.random.default_rng(0)
 machines = pytest.mark.parametrize("name", SOLVERS)
 combinations = pytest.mark.parametrize(
-    ("name", "loss"), [(name, loss) for name in SOLVERS for loss in FORMULATIONS[name].losses()]
+    ("name", "loss"), [(name, loss) for name in SOLVERS for loss in FORMULATIONS[name].losses]
 )
 sizes = pytest.mark.parametrize("size", [1, 2, 3, 4])
 
