@@ -1,6 +1,6 @@
 #pragma once
 // Steps of the proximal Newton method (newton/proximal_newton.hpp) on the W and z of an engine. The
-// rounds are in Python (solvers/newton/proximal_newton.py), one loop wherever the rows are.
+// rounds are in Python (solvers/newton_phase.py), one loop wherever the rows are.
 #include <cstdint>
 #include <memory>
 #include <tuple>

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from manyclass.problem import objective
-from manyclass.solvers.newton.proximal_newton import length_of_round
+from manyclass.solvers.newton_phase import length_of_round
 from tests.helpers.catalog import FORMULATIONS, PAIRS
 from tests.helpers.dual_kernels import engine_for, set_duals
 

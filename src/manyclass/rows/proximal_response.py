@@ -1,4 +1,4 @@
-"""The proximal problem of Newton's method (proximal_newton.py) on a part of the rows, in float64.
+"""The proximal problem of Newton's method (newton_phase.py) on a part of the rows, in float64.
 
     phi_i(W) = max_{z in Z_i} [z . xi_i(W) - epsilon/2 ||z - zbar_i||^2 - r_i/2 ||z||^2]
 

@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from functools import cached_property
 from typing import Literal, NamedTuple, Protocol
 
 import numpy as np
@@ -52,23 +51,28 @@ class Returned(NamedTuple):
     ----------
     common : ndarray of shape (d + 1,), or empty
         The mean, which is taken off every class.
-    square : float
-        ||W||^2, the mean included.
+    norm : float
+        ||W||, for the bound of the rounding of scores.
+    penalty : float
+        1/2 ||W||^2 without the mean.
     moved : float
         An upper bound of its distance from the given W.
     """
 
     common: NDArray[np.float64]
-    square: float
+    norm: float
+    penalty: float
     moved: float
 
-    def norm(self, n_classes: int) -> float:
-        """||W||, for the bound of the rounding of scores.
-
-        The computed mean is off by u sqrt(k) ||W|| at most; the bound has 16 u ||W|| or more.
-        """
-        unknown = math.sqrt(n_classes) / 16 if len(self.common) else 0.0
-        return math.sqrt(self.square) * (1 + unknown)
+    @classmethod
+    def of(
+        cls, n_classes: int, square: float, moved: float, common: NDArray[np.float64] = NO_COMMON
+    ) -> Returned:
+        """Describe a W of this ||W||^2, the mean included."""
+        # The computed mean is off by u sqrt(k) ||W|| at most; the bound has 16 u ||W|| or more.
+        unknown = math.sqrt(n_classes) / 16 if len(common) else 0.0
+        penalty = 0.5 * (square - n_classes * _core.sum_of_squares(common[None]))
+        return cls(common, math.sqrt(square) * (1 + unknown), penalty, moved)
 
 
 class Found(NamedTuple):
@@ -118,7 +122,7 @@ def as_returned(problem: Problem, weights: Array) -> Returned:
     common = class_means(W) if problem.formulation.centred else NO_COMMON
     if len(common):
         common[-1] = returned_intercepts(W[-1], data).mean()
-    return Returned(common, *returned_square(_core.sum_of_squares(W), W[-1], data))
+    return Returned.of(k, *returned_square(_core.sum_of_squares(W), W[-1], data), common)
 
 
 def returned_square(square: float, intercepts: Array, data: Dataset) -> tuple[float, float]:
@@ -157,22 +161,16 @@ def certificate_of(
     """
     n, k = n_examples or problem.dataset.n_examples, problem.dataset.n_classes
     apart = (1 + problem.dataset.bias_error) * distance + at.moved
-    penalty = half_square(at, k)
     total = Found.sum_of(found)
     return Certificate.from_gap(
-        penalty + total.loss,
+        at.penalty + total.loss,
         total.gap + 0.5 * apart * apart,
         total.max_violation,
         rounding_share(n, k),
         zero=zero,
-        penalty=penalty,
+        penalty=at.penalty,
         loss=total.most_loss,
     )
-
-
-def half_square(at: Returned, n_classes: int) -> float:
-    """1/2 ||W||^2 without the mean."""
-    return 0.5 * (at.square - n_classes * _core.sum_of_squares(at.common[None]))
 
 
 def returned_intercepts(intercepts: Array, data: Dataset) -> NDArray[np.float64]:
@@ -209,6 +207,8 @@ class Engine(_core.Engine):
     core : Problem of the core
     norms : ndarray of shape (n,), float64
         q_i = ||x_i||^2, the appended feature included.
+    zero_objective : float
+        P(0).
 
     Raises
     ------
@@ -226,6 +226,7 @@ class Engine(_core.Engine):
         lists: bool = False,
     ) -> None:
         self.problem, self.core, self._k = problem, core_problem(problem), problem.dataset.n_classes
+        self.zero_objective = zero_objective(problem)
         self.norms: NDArray[np.float64] = self.core.squared_norms()
         check_squared_norms(self.norms)
         if storage is None:
@@ -233,25 +234,12 @@ class Engine(_core.Engine):
         if storage != "tables":
             super().__init__(self.core, storage, n_jobs, lists=lists)
             return
-        order = self._order_of_classes(rng or np.random.default_rng(0))
+        if isinstance(problem.base, TreeScores):  # its subtrees are ranges of classes
+            order = problem.base.ranges.classes
+        else:
+            order = (rng or np.random.default_rng(0)).permutation(self._k).astype(np.int32)
         n_jobs = min(n_jobs, cpu_count())  # more would only wait
         super().__init__(self.core, storage, n_jobs, order=order, dense_from=dense_from(problem))
-
-    def _order_of_classes(self, rng: np.random.Generator) -> NDArray[np.int32]:
-        """Return a random order; with a taxonomy, that in which its subtrees are ranges."""
-        base = self.problem.base
-        if isinstance(base, TreeScores):
-            return base.ranges.classes
-        return rng.permutation(self._k).astype(np.int32)
-
-    def certify(self, rounding: float) -> Certificate:
-        """Compute P at W and D at z; `rounding` bounds ||W - W(z)||, as ``rebuild`` does."""
-        if self.W is not None:
-            return self.certify_at(self.W, rounding)
-        held = self.squared_norm(), self.intercepts()
-        at = Returned(NO_COMMON, *returned_square(*held, self.problem.dataset))
-        found = self.gap_sums(at.common, at.norm(self._k))
-        return certificate_of(self.problem, at, found, rounding, self.zero_objective)
 
     def certify_near(self, W: _core.Weights, rounding: float) -> Certificate:
         """Compute P at another dense W and D at z; `rounding` is that of the engine's W.
@@ -260,19 +248,25 @@ class Engine(_core.Engine):
         """
         if self.problem.formulation.centred:
             subtract_means(W.matrix)
-        return self.certify_at(W, distance(W.matrix, self.matrix) + rounding)
+        return self.certify(distance(W.matrix, self.matrix) + rounding, W)
 
-    def certify_at(self, W: _core.Weights, distance: float) -> Certificate:
-        """Compute P at some dense W and D at z; `distance` is an upper bound of ||W - W(z)||.
+    def certify(self, distance: float, W: _core.Weights | None = None) -> Certificate:
+        """Compute P at the engine's W, or at another dense one, and D at z.
 
-        Where W is to sum to zero, what rounding leaves of its mean is subtracted first. Of two
-        classes, the estimator keeps the difference, or, of one-vs-rest, the second one's weights.
+        `distance` is an upper bound of ||W - W(z)||, as ``rebuild`` returns it. Where W is to sum
+        to zero, what rounding leaves of its mean is subtracted first. Of two classes, the estimator
+        keeps the difference, or, of one-vs-rest, the second one's weights.
         """
-        if self._k == 2 and self.problem.is_antisymmetric:
-            distance += antisymmetric(W.matrix)
-        at = as_returned(self.problem, W.matrix)
-        found = self.gap_sums(at.common, at.norm(self._k), W)
-        return certificate_of(self.problem, at, found, distance, self.zero_objective)
+        problem, W = self.problem, self.W if W is None else W
+        if W is None:
+            held = returned_square(self.squared_norm(), self.intercepts(), problem.dataset)
+            at = Returned.of(self._k, *held)
+        else:
+            if self._k == 2 and problem.is_antisymmetric:
+                distance += antisymmetric(W.matrix)
+            at = as_returned(problem, W.matrix)
+        found = self.gap_sums(at.common, at.norm, W)
+        return certificate_of(problem, at, found, distance, self.zero_objective)
 
     def dual_objective(self, z: CsrArray) -> float:
         """Compute D at z and the engine's W, which is W(z), less the losses of empty rows.
@@ -288,12 +282,7 @@ class Engine(_core.Engine):
             linear -= problem.slack_loss.ridge(values, costs).sum()
         if self.W is None:
             return float(linear) - 0.5 * self.squared_norm()
-        return float(linear) - half_square(as_returned(problem, self.matrix), self._k)
-
-    @cached_property
-    def zero_objective(self) -> float:
-        """P(0)."""
-        return zero_objective(self.problem)
+        return float(linear) - as_returned(problem, self.matrix).penalty
 
     @property
     def matrix(self) -> Array:
@@ -311,15 +300,9 @@ class Engine(_core.Engine):
         indptr, labels, values = self.export_duals()
         return csr_on(values, labels, indptr, (self.problem.dataset.n_examples, self._k))
 
-    def weights(self) -> Weights:
-        """Return W, a copy of shape (d + 1, k)."""
-        return self._as_weights(self.copy_weights())
-
-    def release(self) -> Weights:
-        """Return W, shape (d + 1, k), in the engine's memory; the engine has none afterwards."""
-        return self._as_weights(self.release_weights())
-
-    def _as_weights(self, found: Array | tuple[Array, Array, Array]) -> Weights:
+    def weights(self, *, releases: bool = False) -> Weights:
+        """Return W, shape (d + 1, k): a copy, or the engine's own, which it then has no longer."""
+        found = self.release_weights() if releases else self.copy_weights()
         if not isinstance(found, tuple):
             return found
         indptr, labels, values = found

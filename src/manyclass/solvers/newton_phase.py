@@ -1,12 +1,23 @@
-"""The Newton phase, for many more examples than features.
+"""The proximal Newton method for support vector machines: its rounds, and the Newton phase.
 
-    min_W  1/2 ||W||^2 + sum_i max_{z in Z_i} [z . xi_i(W) - eps/2 ||z - zbar_i||^2]
+    min_W  phi(W) = 1/2 ||W||^2 + sum_i max_{z in Z_i} [z . xi_i(W) - eps/2 ||z - zbar_i||^2]
 
-Given: zbar, the feasible dual variables that descent has reached. A round minimizes this by
-semismooth Newton steps, moves zbar to the maximizing z (the proximal point of D) as far as D rises,
-and lowers eps. Returned: zbar, feasible and with D never lower, and W, which is not W(zbar) here:
-its P is what counts. The rounds, and their sources, are in newton/proximal_newton.py, the formulas
-in cpp/newton/proximal_kernels.hpp.
+is once differentiable; its gradient is W - W(z), where z maximizes the terms of the rows (formulas:
+cpp/newton/proximal_kernels.hpp). Given: zbar, the feasible dual variables that descent has reached.
+A round takes semismooth Newton steps until W is close to the minimizer. Then zbar moves towards z,
+the proximal point of D, as far as D rises, and eps follows the number of steps. Returned: zbar,
+feasible and with D never lower, and W, which is not W(zbar) here: its P is what counts.
+
+Directions, and what a slope costs, depend on the rows (``NewtonSteps``), wherever they are:
+
+    z in lanes         compiled (``_core.ProximalNewton``, cpp/newton/proximal_newton.hpp): by
+                       conjugate gradients, one length after another
+    in parts or lists  newton/steps_on_parts.py, newton_on_lists.py: by the Hessian itself, several
+                       lengths at once, which takes few sums over all rows
+
+The phase is for many more examples than features. Sources: Rockafellar 1976 (augmented Lagrangians
+and the proximal point algorithm); Li, Sun, Toh 2018 (semismooth Newton inside it, for the lasso);
+Yin, Li 2019 (for support vector machines).
 """
 
 from __future__ import annotations
@@ -14,20 +25,12 @@ from __future__ import annotations
 import math
 import sys
 from collections.abc import Callable
-from typing import TypeAlias
+from dataclasses import dataclass
+from typing import Protocol, TypeAlias
 
 from manyclass import _core
 from manyclass.problem.problem import Problem
 from manyclass.solvers.engines import Engine
-from manyclass.solvers.newton.newton_on_lists import ListRound, NewtonOnLists
-from manyclass.solvers.newton.proximal_newton import (
-    IDLE_STEPS,
-    NewtonSteps,
-    first_epsilon,
-    length_of_round,
-    next_epsilon,
-)
-from manyclass.solvers.newton.steps_on_parts import MOST_NUMBERS
 
 # Coordinate ascent ends when its gap is at most this part of P, or after this many epochs,
 START, LATE = 0.3, 20
@@ -55,10 +58,176 @@ PROGRESS = 0.9
 SLOWER = 0.25
 PAUSE = 10
 
+# The Hessian is factorized up to so many numbers of W.
+MOST_NUMBERS = 2560
 
-# P, less that of the examples with x_i = 0; P - D, or an estimate; the largest v_i; Newton steps;
-# examples with a z strictly inside its bounds; scores computed.
-NewtonRound: TypeAlias = "_core.NewtonRound | ListRound"
+MOST_STEPS = 10  # of a round
+# Slopes along a step are asked for until one is FLAT, as a part of the slope at 0. Where one alone
+# is answered, it is the secant's, but not within NEAR_END of the ends of the bracket.
+FLAT, NEAR_END, MOST_TURNS = 0.1, 0.1, 12
+SHARES = (1 / 64, 1 / 16, 1 / 8, 1 / 4, 3 / 8, 1 / 2, 3 / 4, 7 / 8)
+LONGER = (2.0, 4.0, 8.0, 16.0, 32.0, 64.0, 128.0, 256.0)
+NEARLY_WHOLE = 0.75  # a step of zbar from here on is made whole
+# The first epsilon, in gaps over ||zbar||^2: large enough for Newton's method to take whole steps.
+FIRST_EPSILON = 5.0
+# epsilon follows the number of Newton steps of a round: (steps at most, factor of epsilon).
+IDLE_STEPS = 1
+EPSILON_STEPS = ((IDLE_STEPS, 0.1), (4, 0.5), (9, 0.7), (MOST_STEPS, 4.0))
+
+# ||W - W(z)||; ||z - zbar||^2; slope and curvature of D at zbar + t (z - zbar), which is
+# D + slope t - curvature t^2 / 2.
+Response: TypeAlias = tuple[float, float, float, float]
+
+
+class NewtonSteps(Protocol):
+    """Newton steps of W around zbar."""
+
+    def respond(self, epsilon: float) -> Response:
+        """Begin a round; return the response to W."""
+
+    def direction(self, budget: int) -> float:
+        """Find the direction of a step; return the slope of phi along it.
+
+        0 where rounding hides any further progress, or after so many scores of the round, where
+        these are limited.
+        """
+
+    def slopes(self, lengths: list[float]) -> list[float]:
+        """Return the slopes at the first of these lengths, or at all where that costs no more."""
+
+    def advance(self, length: float) -> Response:
+        """Make the step; return the response there."""
+
+
+def length_of_round(
+    steps: NewtonSteps,
+    epsilon: float,
+    budget: int = 0,
+    *,
+    accepted: float = FLAT,
+    most_steps: int = MOST_STEPS,
+) -> float:
+    """Minimize phi until W is close, or by so many steps; return how far zbar is to move.
+
+    Parameters
+    ----------
+    steps : NewtonSteps
+    epsilon : float
+    budget : int, default=0
+        Scores, for ``NewtonSteps.direction``.
+    accepted : float, default=FLAT
+        As FLAT, of the whole step: more where its response is known at once.
+    most_steps : int, default=MOST_STEPS
+
+    Returns
+    -------
+    float
+        t of zbar + t (z - zbar), where D is highest, or nearly; 0 where it does not rise.
+    """
+    found = steps.respond(epsilon)
+    for _ in range(most_steps):
+        gradient, distance, slope, curvature = found
+        # z is as near to the proximal point as it needs to be, and better than zbar
+        if gradient <= 2 * math.sqrt(epsilon * distance) and slope > 0.5 * curvature:
+            break
+        t = _length(steps, budget, accepted)
+        if not t > 0:
+            break
+        found = steps.advance(t)
+    _, _, slope, curvature = found
+    t = slope / curvature if curvature > 0 else 1.0
+    if not (slope > 0 and math.isfinite(t)):
+        return 0.0
+    return 1.0 if t >= NEARLY_WHOLE else t
+
+
+def first_epsilon(gap: float, squares: float) -> float:
+    """Return the first epsilon, given P - D and ||zbar||^2; not finite where all z are 0."""
+    return FIRST_EPSILON * gap / squares if squares > 0 else math.nan
+
+
+def next_epsilon(epsilon: float, n_steps: int) -> float:
+    """Return the epsilon that follows a round of so many steps."""
+    return epsilon * next(by for most, by in EPSILON_STEPS if n_steps <= most)
+
+
+def _length(steps: NewtonSteps, budget: int, accepted: float) -> float:
+    """Find a direction; return a length where phi is nearly flat along it, 0 if there is none."""
+    at_zero = steps.direction(budget)
+    if not at_zero < 0:
+        return 0.0
+    known, lengths, flat = {0.0: at_zero}, [1.0], accepted
+    for _ in range(MOST_TURNS):
+        known.update(zip(lengths, steps.slopes(lengths), strict=False))
+        if not all(map(math.isfinite, known.values())):
+            return 0.0
+        best = min((abs(slope), t) for t, slope in known.items() if t > 0)
+        if best[0] <= flat * -at_zero:
+            return best[1]
+        lengths, flat = _lengths(known), FLAT
+    return lengths[0]
+
+
+def _lengths(known: dict[float, float]) -> list[float]:
+    """Return the next lengths, the best first, given the slopes at some."""
+    low = max(t for t, slope in known.items() if slope < 0)
+    high = min((t for t, slope in known.items() if slope >= 0), default=math.inf)
+    if high == math.inf:
+        return [low * longer for longer in LONGER]
+    width, rise = high - low, known[high] - known[low]
+    secant = low - width * known[low] / rise
+    inside = min(max(secant, low + NEAR_END * width), high - NEAR_END * width)
+    return [inside, *(low + share * width for share in (*SHARES, -known[low] / rise))]
+
+
+class RoundSteps(NewtonSteps, Protocol):
+    """Newton steps whose rows and z, zbar, are at hand."""
+
+    def rebuild(self, anew: bool) -> None:
+        """Compute W(zbar), and begin at it where that is asked."""
+
+    def move(self, length: float) -> NewtonRound:
+        """Move zbar."""
+
+    def squared_duals(self) -> float:
+        """Return ||zbar||^2."""
+
+    def read_weights(self, out: _core.Weights) -> None:
+        """Copy W."""
+
+    def write_weights(self, weights: _core.Weights) -> None:
+        """Take over W."""
+
+
+@dataclass(frozen=True, slots=True)
+class Round:
+    """What a round found.
+
+    Attributes
+    ----------
+    primal : float
+        P, less that of the examples with x_i = 0.
+    gap : float
+        P - D, or an estimate.
+    max_violation : float
+        The largest v_i.
+    steps : int
+        Newton steps.
+    n_zone : int
+        Examples with a z strictly inside its bounds.
+    evaluations : int
+        Scores computed.
+    """
+
+    primal: float
+    gap: float
+    max_violation: float
+    steps: int
+    n_zone: int
+    evaluations: int
+
+
+NewtonRound: TypeAlias = "_core.NewtonRound | Round"
 
 
 class NewtonPhase:
@@ -67,7 +236,7 @@ class NewtonPhase:
     Parameters
     ----------
     engine : Engine
-    core : ProximalNewton of the core, or NewtonOnLists
+    core : RoundSteps
         Newton steps around its z.
     length_of : callable, default=length_of_round
         What makes them: ``length_on_parts`` for lists.
@@ -84,7 +253,7 @@ class NewtonPhase:
     def __init__(
         self,
         engine: Engine,
-        core: _core.ProximalNewton | NewtonOnLists,
+        core: RoundSteps,
         length_of: Callable[[NewtonSteps, float, int], float] = length_of_round,
     ) -> None:
         data = engine.problem.dataset
@@ -101,22 +270,22 @@ class NewtonPhase:
         self.wait = 0  # epochs of descent that are due
         self.pause = PAUSE
 
-    def begin(self, gap: float, rate: float) -> None:
-        """Start from the dual variables as they are, and W(z); ``rate`` is that of descent."""
-        self.core.rebuild(anew=True)
-        self._begin(gap, rate)
+    def begin(self, gap: float, rate: float = 0.0, primal: float | None = None) -> None:
+        """Start from the dual variables as they are, and from W(z), whose gap is given.
 
-    def resume(self, gap: float, primal: float) -> None:
-        """Continue from ``weights``, whose P this is, where another phase ended; ``gap`` is W(z)'s.
-
-        Use the gap of W(z): a smaller eps would shorten the first steps.
+        Parameters
+        ----------
+        gap : float
+            Of W(z), also where another W is given: a smaller eps would shorten the first steps.
+        rate : float, default=0.0
+            Of descent.
+        primal : float, default=None
+            P of ``weights``, to continue from there, where another phase ended.
         """
-        self.core.write_weights(self.weights)
-        self.core.rebuild(anew=False)
-        self.primal = primal
-        self._begin(max(gap, LEAST_GAP * primal), rate=0.0)
-
-    def _begin(self, gap: float, rate: float) -> None:
+        if primal is not None:
+            self.core.write_weights(self.weights)
+            self.primal, gap = primal, max(gap, LEAST_GAP * primal)
+        self.core.rebuild(anew=primal is None)
         self.epsilon = first_epsilon(gap, self.core.squared_duals())
         self.running = math.isfinite(self.epsilon) and self.epsilon > 0
         self.rounds, self.fruitless = 0, 0.0

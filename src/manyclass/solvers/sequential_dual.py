@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import math
 import time
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 import scipy.sparse as sp
@@ -57,6 +57,10 @@ CHANGED_SLACK, CHANGED_GOAL = 2.0, 3.0
 CLOSE_EPOCHS, CLOSE_GOAL = 2, 2.0
 # W is rebuilt from z after so many epochs, before rounding has moved it away from W(z).
 REBUILD_EVERY = 16
+
+
+# Of an epoch: the largest violation, active examples, loops or Newton steps, scores computed.
+Visits: TypeAlias = tuple[float, int, int, int]
 
 
 class Active(NamedTuple):
@@ -147,8 +151,22 @@ class SequentialDual:
             self._full, self._failed = self._failed, None
             self._pace.correct(rule.distance(self._full, self.scale))
         phase = None if self.ascent_only else self._due_phase()
-        record = None if phase is None else self._newton_round(phase)
-        return record or self._ascent(rule)
+        found = None if phase is None else self._newton_round(phase)
+        violation, n_active, loops, evaluations = found or self._ascent(rule)
+        self._n_epochs += 1
+        return EpochRecord(
+            epoch=self._n_epochs,
+            seconds=time.perf_counter() - self._began,
+            primal_estimate=self.primal,
+            gap_estimate=self._full.gap,
+            violation=violation,
+            active_share=n_active / self.problem.dataset.n_examples,
+            loops=loops,
+            evaluations=evaluations,
+            n_weights=self.engine.n_weights,
+            n_duals=self.engine.n_duals,
+            zero_objective=self.engine.zero_objective,
+        )
 
     def promising(self, rule: StoppingRule) -> bool:
         """Whether the last full loop's estimates say that the rule may be met."""
@@ -194,7 +212,7 @@ class SequentialDual:
         if self._returns_phase and self._phase is not None:
             self.engine.take(self._phase.weights)
         self._phase = None
-        return self.engine.release()
+        return self.engine.weights(releases=True)
 
     def active(self) -> Active:
         """Return where the shrunk loops are, for another run with this z."""
@@ -219,7 +237,9 @@ class SequentialDual:
             self.dual += self.engine.dual_objective(z)
             self._rows_changed = True
             self._new_rows = start.new_rows[self.engine.norms[start.new_rows] > 0]
-            self._n_active = self._find_free(z)
+            rows = np.flatnonzero(has_free(self.problem, z)).astype(np.int32)
+            self._n_active = len(rows)  # those with a z inside its bounds
+            self._active[: len(rows)] = rows
             return
         at_z = self._at_start = self.certify()
         if start.weights is None or self.ascent_only:
@@ -228,14 +248,14 @@ class SequentialDual:
         if phase is None:
             return
         phase.weights.matrix[:] = start.weights
-        primal = self.engine.certify_at(phase.weights, 0.0).primal_objective
+        primal = self.engine.certify(0.0, phase.weights).primal_objective
         if primal < at_z.primal_objective:
-            phase.resume(at_z.gap, primal - self._constant)
+            phase.begin(at_z.gap, primal=primal - self._constant)
             self._phase = phase
 
     # Coordinate ascent
 
-    def _ascent(self, rule: StoppingRule) -> EpochRecord:
+    def _ascent(self, rule: StoppingRule) -> Visits:
         """Shrunk loops until the inner tolerance or the budget is reached, then one full loop."""
         if self.rebuilds and self._n_epochs and self._n_epochs % REBUILD_EVERY == 0:
             self.engine.rebuild()
@@ -245,13 +265,12 @@ class SequentialDual:
             self._new_rows = None
         loops, evaluations = self._shrunk_loops(rule)
         full = self._full_loop(rule)
-        self._n_epochs += 1
         rule.cool(full, self.scale)
         evaluations += made + full.evaluations
         data = self.problem.dataset
         passes = evaluations / (data.n_examples * data.n_classes)
         self._pace.add(rule.distance(full, self.scale), passes)
-        return self._record(full.max_violation, self._n_active, loops, evaluations)
+        return full.max_violation, self._n_active, loops, evaluations
 
     def _stochastic_start(self) -> int:
         """Leave z = 0 by stochastic steps; return the scores that they computed."""
@@ -265,13 +284,6 @@ class SequentialDual:
         engine.load(z)
         self.dual += float(z.sum(dtype=np.float64)) - 0.5 * squared_norm(engine.matrix)
         return len(self._rows) * self.problem.dataset.n_classes
-
-    def _find_free(self, z: CsrArray) -> int:
-        """Set the active examples to those with a z inside its bounds; return how many."""
-        some = has_free(self.problem, z)
-        rows = np.flatnonzero(some).astype(np.int32)
-        self._active[: len(rows)] = rows
-        return len(rows)
 
     def _visit_new_rows(self, rows: NDArray[np.int32], rule: StoppingRule) -> int:
         """Visit new rows, and others with a free z, before all; return the scores computed.
@@ -287,9 +299,11 @@ class SequentialDual:
 
     def _shrunk_loops(self, rule: StoppingRule) -> tuple[int, int]:
         gap, violation = rule.shrunk_goal()
-        is_close = self._rows_changed and self._looks_closely()
+        is_close, is_sparse = False, self.problem.dataset.is_sparse
         if self._rows_changed:
-            is_sparse = self.problem.dataset.is_sparse
+            is_close = not (
+                self.engine.few_classes or (is_sparse and self._n_epochs >= CLOSE_EPOCHS)
+            )
             gap *= CLOSE_GOAL if is_close and not is_sparse else CHANGED_GOAL
         negligible = self.engine.negligible * gap / max(1, self._n_active)
         min_gap = max(0.0, negligible if self._is_fast and not is_close else 0.0)
@@ -301,12 +315,6 @@ class SequentialDual:
         self.dual += found.dual_gain
         self._n_active = found.n_active
         return found.loops, found.evaluations
-
-    def _looks_closely(self) -> bool:
-        """Whether no example of the shrunk loops waits, after rows have changed."""
-        if self.engine.few_classes:
-            return False
-        return not self.problem.dataset.is_sparse or self._n_epochs < CLOSE_EPOCHS
 
     def _full_loop(self, rule: StoppingRule) -> _core.SweepResult:
         gap_before = self._full.gap if self._n_epochs else np.inf
@@ -357,7 +365,7 @@ class SequentialDual:
             pass
         return None
 
-    def _newton_round(self, phase: NewtonPhase) -> EpochRecord | None:
+    def _newton_round(self, phase: NewtonPhase) -> Visits | None:
         """Run one round; None where there is no memory for it, and the phase has ended for good."""
         try:
             found = phase.round()
@@ -367,11 +375,10 @@ class SequentialDual:
             return None
         self.dual = found.primal + self._constant - found.gap
         self._full = found
-        self._n_epochs += 1
         if not phase.running:
             self.engine.rebuild()  # for coordinate ascent
             self._n_active = 0  # the next full loop finds them
-        return self._record(found.max_violation, found.n_zone, found.steps, found.evaluations)
+        return found.max_violation, found.n_zone, found.steps, found.evaluations
 
     def _better_phase(self) -> NewtonPhase | None:
         """Return the Newton phase if its W seems better than W(z)."""
@@ -380,18 +387,3 @@ class SequentialDual:
             return None
         better = phase.primal + self._constant < self.primal
         return phase if phase.running or better else None
-
-    def _record(self, violation: float, n_active: int, loops: int, evaluations: int) -> EpochRecord:
-        return EpochRecord(
-            epoch=self._n_epochs,
-            seconds=time.perf_counter() - self._began,
-            primal_estimate=self.primal,
-            gap_estimate=self._full.gap,
-            violation=violation,
-            active_share=n_active / self.problem.dataset.n_examples,
-            loops=loops,
-            evaluations=evaluations,
-            n_weights=self.engine.n_weights,
-            n_duals=self.engine.n_duals,
-            zero_objective=self.engine.zero_objective,
-        )

@@ -14,7 +14,6 @@ from dataclasses import replace
 
 import numpy as np
 
-from manyclass import _core
 from manyclass.problem.problem import Problem
 from manyclass.problem.solution import (
     Certificate,
@@ -26,7 +25,7 @@ from manyclass.problem.solution import (
     exact_sum,
     rounding_share,
 )
-from manyclass.solvers.engines import Engine, Returned, as_returned, half_square
+from manyclass.solvers.engines import Engine, as_returned
 from manyclass.solvers.logistic.certificate import certify_weights
 from manyclass.solvers.logistic.engine import LogisticEngine
 from manyclass.solvers.stopping import TIGHTENED, GapRule, StoppingRule
@@ -192,27 +191,18 @@ def certify_rounded(problem: Problem, W: Array, before: Certificate) -> Certific
     The violation is that before rounding.
     """
     n, k = problem.dataset.n_examples, problem.dataset.n_classes
-    at, found, constant = _inspect(problem, W)
-    norm = half_square(at, k)
-    # Terms at z = 0 are C_i times the loss, with the bound of its rounding.
-    most_loss = exact_sum(part.gap for part in found) + constant
-    gap = norm + most_loss - before.dual_objective
-    primal, share = norm + exact_sum(part.loss for part in found), rounding_share(n, k)
-    return Certificate.from_gap(
-        primal,
-        gap,
-        before.max_violation,
-        share,
-        zero=before.zero_objective,
-        penalty=norm,
-        loss=most_loss,
-    )
-
-
-def _inspect(problem: Problem, W: Array) -> tuple[Returned, list[_core.GapSums], float]:
-    """W as users have it, what a pass at z = 0 finds, the loss of empty rows."""
-    engine = Engine(problem, storage="dense")
+    engine, at = Engine(problem, storage="dense"), as_returned(problem, W)
     constant = engine.constant_loss()
     engine.matrix[:] = W
-    at = as_returned(problem, W)
-    return at, engine.gap_sums(at.common, at.norm(problem.dataset.n_classes)), constant
+    found = engine.gap_sums(at.common, at.norm)  # at z = 0
+    # Terms at z = 0 are C_i times the loss, with the bound of its rounding.
+    most_loss = exact_sum(part.gap for part in found) + constant
+    return Certificate.from_gap(
+        at.penalty + exact_sum(part.loss for part in found),
+        at.penalty + most_loss - before.dual_objective,
+        before.max_violation,
+        rounding_share(n, k),
+        zero=before.zero_objective,
+        penalty=at.penalty,
+        loss=most_loss,
+    )

@@ -87,8 +87,7 @@ class SvmCertificate:
         square = float(np.vdot(apart, apart))
         distance = math.sqrt(square) * (1 + UNIT * (8 + W.size)) + rounding
         at = as_returned(problem, W)
-        norm = at.norm(problem.dataset.n_classes)
-        found = [one for part in self.parts for one in part.found(W, duals, norm)]
+        found = [one for part in self.parts for one in part.found(W, duals, at.norm)]
         return certificate_of(problem, at, found, distance, self.zero)
 
 

@@ -88,7 +88,7 @@ class NewtonSvm(NewtonLogistic):
         distance = math.sqrt(square) * (1 + UNIT * (8 + W.size)) + rounding
         at = as_returned(problem, W)
         terms = np.zeros((n_parts, len(Found._fields)))
-        engine.parts.add(SquaredHingeTerms.prove, (W, at.norm(k)), (terms,))
+        engine.parts.add(SquaredHingeTerms.prove, (W, at.norm), (terms,))
         found = [Found(*row) for row in terms.tolist()]
         zero, n = engine.zero_objective, engine.n_examples
         return certificate_of(problem, at, found, distance, zero, n)

@@ -58,7 +58,7 @@ from manyclass.problem.solution import (
 )
 from manyclass.rows.parts import Parts
 from manyclass.rows.questions import ConsensusRounds
-from manyclass.solvers.engines import as_returned, half_square
+from manyclass.solvers.engines import as_returned
 from manyclass.solvers.stopping import StoppingRule
 from manyclass.solvers.weights.storage import antisymmetric, distance, squared_norm, subtract_means
 from manyclass.training.epoch_loop import Options
@@ -212,7 +212,7 @@ class ConsensusAdmm:
         terms = np.zeros((self.parts.n_parts, TERMS))
         V = self.V * self._scale
         scaled = as_returned(self.problem, V)  # of the parts' rows
-        given = V, self._scale, scaled.common, scaled.norm(k)
+        given = V, self._scale, scaled.common, scaled.norm
         self.parts.add(ConsensusRounds.inspect, given, (terms,))
         gap, loss, most_loss = (exact_sum(terms[:, i].tolist()) for i in range(3))
         if (terms[:, 4] != self._marks).any():
@@ -220,14 +220,13 @@ class ConsensusAdmm:
         added = self.parts.n_parts * UNIT * math.sqrt(squared_norm(of_duals))
         away = distance(self.V, of_duals) + rounding + added
         apart = (1 + self.problem.dataset.bias_error) * away + at.moved
-        penalty = half_square(at, k)
         return Certificate.from_gap(
-            penalty + loss,
+            at.penalty + loss,
             gap + 0.5 * apart * apart,
             float(terms[:, 3].max(initial=0.0)),
             rounding_share(n, k),
             zero=self.zero_objective,
-            penalty=penalty,
+            penalty=at.penalty,
             loss=most_loss,
         )
 

@@ -1,7 +1,7 @@
 """The solver of support vector machines whose rows are in parts: consensus, then Newton's method.
 
 Begins with rounds of consensus (admm.py). Where these fall behind, and W has few numbers, Newton's
-method (proximal_newton.py, steps_on_parts.py) continues from the best V and the z of all parts.
+method (newton_phase.py, steps_on_parts.py) continues from the best V and the z of all parts.
 Both end with the certificate of all rows.
 """
 
@@ -13,8 +13,8 @@ from manyclass.distributed.rows.admm import ConsensusAdmm
 from manyclass.distributed.rows.svm_rows import COUNTS
 from manyclass.problem.solution import Certificate, EpochRecord, scale_of
 from manyclass.rows.questions import ConsensusRounds
-from manyclass.solvers.newton.proximal_newton import MOST_STEPS, first_epsilon, next_epsilon
 from manyclass.solvers.newton.steps_on_parts import StepsOnParts, is_small, length_on_parts
+from manyclass.solvers.newton_phase import MOST_STEPS, first_epsilon, next_epsilon
 from manyclass.solvers.stopping import Found, GapRule, StoppingRule
 
 # Newton's method begins once consensus, at the pace of its last SEEN rounds, needs more rounds than

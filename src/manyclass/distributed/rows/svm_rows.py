@@ -8,7 +8,7 @@ together. rho is a power of 2, so that nothing is rounded by it. U and What are 
 no row of the part has. Sparse rows are those of X / sqrt(M), and W, A, V and U are multiplied by
 sqrt(M) (admm.py): powers of 2, too.
 
-Newton's method (proximal_newton.py) asks for sums around z, which ``move_duals`` moves.
+Newton's method (newton_phase.py) asks for sums around z, which ``move_duals`` moves.
 """
 
 from __future__ import annotations

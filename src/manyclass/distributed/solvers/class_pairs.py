@@ -29,7 +29,7 @@ from manyclass.distributed.solvers.round_robin import BLOCKS_PER_RANK, Schedule,
 from manyclass.problem.base_scores import BaseScores
 from manyclass.problem.problem import check_squared_norms, core_problem
 from manyclass.problem.solution import Certificate, EpochRecord, Start
-from manyclass.solvers.engines import NO_COMMON, Returned, returned_square
+from manyclass.solvers.engines import Returned, returned_square
 from manyclass.solvers.stopping import StoppingRule
 from manyclass.solvers.weights.tables import dense_from
 from manyclass.utils.machine import core_class
@@ -191,7 +191,7 @@ class ClassPairSolver(DistributedSolver):
         held = self.round.squared_norm(), self.round.intercepts()
         square, moved = returned_square(*held, self.problem.dataset)
         square, distance = self._gather_norm(square, moved + self._rounding)
-        return Returned(NO_COMMON, square, 0.0), distance
+        return Returned.of(self.problem.dataset.n_classes, square, 0.0), distance
 
     def _core_pair(self) -> tuple[_core.ClassPair, NDArray[np.int32]]:
         """Return the pair of class blocks held, and the column of every y_i, -1 elsewhere."""

@@ -62,9 +62,7 @@ class DistributedCrammerSinger(ClassPairSolver):
         worst = self.communicator.all_max(largest)
         least = -self.communicator.all_max(-smallest)
         z_dot_xi = self.communicator.all_sum(z_dot_xi)
-        e = slack_errors(
-            problem, self.trainer.problem.squared_norms(), at.norm(problem.dataset.n_classes)
-        )
+        e = slack_errors(problem, self.trainer.problem.squared_norms(), at.norm)
         gaps = self._gaps(worst, least, z_dot_xi, e)
         least = np.where(_at_bound(problem, self.duals), least, np.minimum(least, 0))
         violations = (np.maximum(0, worst) - least)[self.filled]

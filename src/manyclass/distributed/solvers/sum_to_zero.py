@@ -145,8 +145,7 @@ class DistributedSumToZero(DistributedSolver):
         at, distance = self._as_returned(self._rebuild())
         here = None
         if self.engine is not None:
-            norm = at.norm(self.problem.dataset.n_classes)
-            here = Found.sum_of(self.engine.gap_sums(at.common, norm))
+            here = Found.sum_of(self.engine.gap_sums(at.common, at.norm))
         proof = certificate_of(
             self.problem, at, self._gather_found(here), distance, self.zero_objective
         )
@@ -243,7 +242,7 @@ class DistributedSumToZero(DistributedSolver):
         common[-1] = self.communicator.all_sum(intercepts)[0] / data.n_classes
         square, moved = returned_square(_core.sum_of_squares(W), W[-1], data)
         square, distance = self._gather_norm(square, moved + rounding)
-        return Returned(common, square, 0.0), distance
+        return Returned.of(data.n_classes, square, 0.0, common), distance
 
     def _means(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Mean of W over the classes here and over those of all ranks, shape (d + 1,)."""

@@ -64,8 +64,7 @@ class DistributedWestonWatkins(ClassPairSolver):
         core, _ = self._core_pair()
         z = self._core_duals(self.duals)
         at, distance = self._as_returned()
-        norm = at.norm(self.problem.dataset.n_classes)
-        here = self.trainer.inspect(core, self.round.weights, z, own_scores, norm)
+        here = self.trainer.inspect(core, self.round.weights, z, own_scores, at.norm)
         proof = certificate_of(
             self.problem, at, self._gather_found(here), distance, self.zero_objective
         )

@@ -136,7 +136,7 @@ class ComparisonSolver(ABC):
         """Return W, shape (d + 1, k); the run has none afterwards."""
         if self._returns_best and self.best is not None:
             self.engine.take(self.best)
-        return self.engine.release()
+        return self.engine.weights(releases=True)
 
     @abstractmethod
     def _begin(self, z: CsrArray | None) -> None:

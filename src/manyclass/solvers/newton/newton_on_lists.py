@@ -8,8 +8,6 @@ small, and memory has room for a few n x k arrays.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
@@ -21,6 +19,7 @@ from manyclass.rows.parts import OnePart
 from manyclass.rows.proximal_response import ProximalRows
 from manyclass.solvers.engines import Engine
 from manyclass.solvers.newton.steps_on_parts import StepsOnParts, is_small
+from manyclass.solvers.newton_phase import Round
 from manyclass.utils.machine import available_memory
 
 ARRAYS, SHARE = 6, 0.25  # n x k arrays in float64, and the share of the memory that they may take
@@ -28,18 +27,6 @@ MOST_NUMBERS = 1024  # of W: the Hessian of more takes seconds to factorize
 # Newton steps until the end, roughly, and passes over the examples that a product of so many
 # numbers of W with the Hessian's blocks takes.
 STEPS, PASSES_OF_STEP = 40, 1 / 8
-
-
-@dataclass(frozen=True, slots=True)
-class ListRound:
-    """What a round found, as ``_core.NewtonRound``."""
-
-    primal: float
-    gap: float
-    max_violation: float
-    steps: int
-    n_zone: int
-    evaluations: int
 
 
 class NewtonOnLists(StepsOnParts):
@@ -65,13 +52,13 @@ class NewtonOnLists(StepsOnParts):
         if anew:
             self.W = self.of_centre.copy()
 
-    def move(self, length: float) -> ListRound:
+    def move(self, length: float) -> Round:
         """Move zbar, rounded to the type of X, and return P and P - D there."""
         self.engine.load(sp.csr_array(self._rows.moved(self.W, self.epsilon, length)))
         self.rebuild(anew=False)
         problem, data, z = self.problem, self.problem.dataset, self.engine.duals()
         primal = objective.primal(problem, self.W)
-        return ListRound(
+        return Round(
             primal - self._constant,
             max(0.0, primal - objective.dual(problem, z)),
             objective.max_violation(problem, self.W, z),

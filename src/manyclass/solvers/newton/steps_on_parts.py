@@ -1,6 +1,6 @@
 """Newton steps on sums over rows in parts, for support vector machines of few features.
 
-phi (proximal_newton.py) has a piecewise constant Hessian, which is summed over all rows and
+phi (newton_phase.py) has a piecewise constant Hessian, which is summed over all rows and
 factorized: a step is one sum of the Hessian, one of the gradient, and, where the whole step is too
 long or too short, one or two of slopes at several lengths. For the squared hinge epsilon may be 0:
 then phi is P itself, and 1/2 ||W - W(z)||^2 its gap.
@@ -22,7 +22,8 @@ from manyclass.rows.parts import Parts
 from manyclass.rows.proximal_response import RESPONSE_TERMS, n_blocks
 from manyclass.rows.questions import ProximalResponse
 from manyclass.solvers.cholesky import inverse_of
-from manyclass.solvers.newton.proximal_newton import (
+from manyclass.solvers.newton_phase import (
+    MOST_NUMBERS,
     MOST_STEPS,
     NewtonSteps,
     Response,
@@ -31,9 +32,9 @@ from manyclass.solvers.newton.proximal_newton import (
 from manyclass.solvers.weights.storage import subtract_means
 from manyclass.utils.machine import one_blas_thread
 
-# The Hessian is factorized up to so many numbers of W, or, where classes are independent, of each
+# The Hessian is factorized up to MOST_NUMBERS of W, or, where classes are independent, of each
 # class, with so many numbers in all.
-MOST_NUMBERS, MOST_OF_ALL_CLASSES = 2560, 1 << 22
+MOST_OF_ALL_CLASSES = 1 << 22
 # The whole step is taken where the slope at its end is at most that part of the slope at its start.
 ACCEPTED = 0.5
 

@@ -231,12 +231,10 @@ def choose_weights(
     if wanted == "sparse" and sparse is None:
         raise ValueError(DENSE_BY_NATURE)
     memory = available_memory()
-    if sparse is None or wanted == "dense":
-        choice = Choice("dense", dense, sparse)
-    elif wanted == "sparse" or prefers_sparse(problem, dense, sparse, memory):
-        choice = Choice("sparse", dense, sparse)
-    else:
-        choice = Choice("dense", dense, sparse)
+    is_sparse = wanted == "sparse" or (
+        wanted == "auto" and sparse is not None and prefers_sparse(problem, dense, sparse, memory)
+    )
+    choice = Choice("sparse" if is_sparse else "dense", dense, sparse)
     if choice.needed > memory:
         raise MemoryError(refusal(problem, choice, memory))
     return choice
