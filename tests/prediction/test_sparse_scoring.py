@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from manyclass import MulticlassSVC, _core
-from manyclass.prediction.scoring import labels_of, scores_of
+from manyclass.prediction.scoring import best_classes, scores_of
 from manyclass.prediction.sparse_coefficients import SparseCoefficients
 from tests.helpers.cases import each
 from tests.helpers.whole_numbers import DTYPES, INSTRUCTION_SETS, best, csr_of, whole_numbers, wide
@@ -63,7 +63,7 @@ def test_kinds_of_rows_and_threads(rows_type, coef_type, n_jobs, monkeypatch):
         assert scores.dtype == np.result_type(rows_type, coef_type)
         np.testing.assert_array_equal(scores, expected)
         for top in (1, 4):
-            found = labels_of(rows, coef, intercepts, top, n_jobs)
+            found = best_classes(rows, coef, intercepts, top, n_jobs)
             np.testing.assert_array_equal(found, best(expected, top))
 
 
@@ -72,7 +72,7 @@ def test_weights_that_are_no_numbers_still_give_labels(value):
     X, W, intercepts = sparse_numbers(30, 6, 20, np.float64)
     coef = SparseCoefficients.from_dense(np.where(W, value, 0.0).T)
     for top in (1, 2, 20):
-        labels = labels_of(X, coef, intercepts, top, 1)
+        labels = best_classes(X, coef, intercepts, top, 1)
         assert 0 <= labels.min() <= labels.max() < 20
         assert all(len(set(row)) == top for row in labels.tolist())
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import argparse
 import contextlib
 import importlib
+import sys
 from collections.abc import Callable, Sequence
 from functools import partial
 
@@ -73,7 +74,12 @@ EXAMPLES = {
 }
 NEXT = "\n"  # example
 # Modules loaded before a command begins, while Ctrl-C waits.
-NEEDS = ("manyclass.persistence.model_file", "manyclass.io.svmlight")
+ALWAYS = "manyclass.persistence.model_file", "manyclass.io.svmlight"
+NEEDS = {
+    "evaluate": (*ALWAYS, "manyclass.reports.evaluation"),
+    "report": (*ALWAYS, "manyclass.reports.report"),
+    "demo": ("manyclass.cli.demo",),
+}
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -122,7 +128,9 @@ def main(argv: Sequence[str] | None = None) -> int:
 def _parsed(argv: Sequence[str] | None) -> argparse.Namespace:
     """Return the arguments; under mpiexec only one rank reports an error."""
     try:
-        args, others = build_parser().parse_known_args(argv)
+        argv = sys.argv[1:] if argv is None else argv
+        only = argv[0] if argv and argv[0] in EXAMPLES else None
+        args, others = build_parser(only).parse_known_args(argv)
         if others:
             args.parser.refuse(others)
         if args.run is not _train and mpiexec.started() > 1:
@@ -165,8 +173,8 @@ def _lack(error: RuntimeError | ImportError) -> str:
     raise error
 
 
-def build_parser() -> CommandParser:
-    """Return the parser of all commands."""
+def build_parser(only: str | None = None) -> CommandParser:
+    """Return the parser of all commands, with the options of one alone or, by default, of all."""
     parser = CommandParser(
         prog="manyclass",
         description="Train linear classifiers for many classes to a proven distance from their "
@@ -184,8 +192,12 @@ def build_parser() -> CommandParser:
     commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
 
     def command(
-        name: str, run: Callable[[argparse.Namespace], None], text: str, epilog: str = ""
-    ) -> CommandParser:
+        name: str,
+        run: Callable[[argparse.Namespace], None],
+        options: Callable[[CommandParser], None],
+        text: str,
+        epilog: str = "",
+    ) -> None:
         sub: CommandParser = commands.add_parser(
             name,
             help=text,
@@ -194,27 +206,24 @@ def build_parser() -> CommandParser:
             formatter_class=argparse.RawDescriptionHelpFormatter,
             allow_abbrev=False,
         )
-        sub.set_defaults(command=name, run=run, needs=NEEDS, parser=sub)
-        return sub
+        sub.set_defaults(command=name, run=run, needs=NEEDS.get(name, ALWAYS), parser=sub)
+        if only in (None, name):
+            options(sub)
 
-    train_options(command("train", _train, "train a model on a data file"))
-    cv_options(command("cv", cv, "compare values of C by cross-validation", CV_EPILOG))
-    predict_options(command("predict", predict, "write the predicted label of every row", FEATURES))
-    evaluating = command("evaluate", evaluate, "compare predictions with a file's labels", LABELS)
-    evaluate_options(evaluating)
-    evaluating.set_defaults(needs=[*NEEDS, "manyclass.reports.evaluation"])
-    calibrate_options(command("calibrate", calibrate, "give an SVM probabilities", CALIBRATED))
-    reporting = command("report", report, "write an HTML report of a model", REPORT_EPILOG)
-    report_options(reporting)
-    reporting.set_defaults(needs=[*NEEDS, "manyclass.reports.report"])
-    info_options(command("info", info, "describe a model file"))
-    export_options(command("export", export, "write a model for other programs", EXPORTED))
-    import_options(command("import", import_model, "read a model of LIBLINEAR", IMPORTED))
-    convert_options(
-        command("convert", convert, "convert a data file to one that is memory-mapped", CONVERTED)
-    )
-    demo = command("demo", _demo, "train on digits and synthetic text, and compare with LinearSVC")
-    demo.set_defaults(needs=["manyclass.cli.demo"])
+    command("train", _train, train_options, "train a model on a data file")
+    command("cv", cv, cv_options, "compare values of C by cross-validation", CV_EPILOG)
+    command("predict", predict, predict_options, "write the predicted label of every row", FEATURES)
+    compared = "compare predictions with a file's labels"
+    command("evaluate", evaluate, evaluate_options, compared, LABELS)
+    command("calibrate", calibrate, calibrate_options, "give an SVM probabilities", CALIBRATED)
+    command("report", report, report_options, "write an HTML report of a model", REPORT_EPILOG)
+    command("info", info, info_options, "describe a model file")
+    command("export", export, export_options, "write a model for other programs", EXPORTED)
+    command("import", import_model, import_options, "read a model of LIBLINEAR", IMPORTED)
+    converted = "convert a data file to one that is memory-mapped"
+    command("convert", convert, convert_options, converted, CONVERTED)
+    shown = "train on digits and synthetic text, and compare with LinearSVC"
+    command("demo", _demo, lambda _: None, shown)
     return parser
 
 

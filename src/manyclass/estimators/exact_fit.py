@@ -17,7 +17,7 @@ from sklearn.utils import check_random_state
 
 from manyclass.arrays.choice import lack_of_memory
 from manyclass.estimators.coefficients import EpochCallbacks, FitTask
-from manyclass.estimators.linear import LinearClassifier, only_class
+from manyclass.estimators.linear import LinearClassifier, warn_of_one_class
 from manyclass.estimators.offsets import with_base_scores
 from manyclass.estimators.validation import (
     check_size,
@@ -215,12 +215,17 @@ class Training:
             if getattr(self.model, "_skl_callbacks", None):
                 max_epochs = None if given.options.in_parts(given.problem) else self.model.max_iter
                 task = FitTask(self.model, given.rows, given.targets, given.metadata, max_epochs)
-            self.prints = self.row_prints(given)
+            data = given.problem.dataset
+            if self.model.warm_start and self.backend is None and not data.lies_on_device:
+                self.prints = row_prints(data, given.options.n_jobs)
             solution = self.solve(given, task)
             self.adopt(given, solution)
         self.warn(given.problem, solution)
-        if self.is_final and solution.status is Status.CONVERGED:
-            self.warn_of_one_class(given)
+        # Predictions have no base scores; a process of several has a part of the rows or weights.
+        is_whole = self.base_scores is None and self.backend is None
+        if self.is_final and is_whole and solution.status is Status.CONVERGED:
+            weights = [] if self.model.class_weight is not None else ["class_weight='balanced'"]
+            warn_of_one_class(self.model, data, [*weights, *self.model._remedies])
         if task is not None:
             task.end()
         return solution
@@ -232,8 +237,7 @@ class Training:
         check_size(dataset)
         problem = self.model._problem(dataset, classes)
         if self.base_scores is not None:
-            weights = sample_weight, self.model.class_weight
-            kept = rows_with_weight(targets, *weights)
+            kept = rows_with_weight(targets, sample_weight, self.model.class_weight)
             problem = with_base_scores(problem, self.base_scores, len(targets), kept)
         metadata = {} if sample_weight is None else {"sample_weight": sample_weight}
         return FitInputs(rows, targets, metadata, problem, classes, *self.options(problem))
@@ -249,16 +253,6 @@ class Training:
         if columns is None and merges and not problem.dataset.is_dense:
             columns = None if options.in_parts(problem) else find_merged(problem)
         return replace(options, columns=columns), needs
-
-    def row_prints(self, given: FitInputs) -> Prints | None:
-        """Return the fingerprints of the rows, if another fit is to find them again.
-
-        Rows on a device and rows of several processes have none.
-        """
-        data = given.problem.dataset
-        if not self.model.warm_start or self.backend is not None or data.lies_on_device:
-            return None
-        return row_prints(data, given.options.n_jobs)
 
     def seed(self) -> int:
         """Draw the seed of the random orders."""
@@ -398,19 +392,4 @@ class Training:
                 f"{reached.relative_gap:.2e}, violation {reached.max_violation:.2e} (asked for: "
                 f"{model.stopping} {model.tol:g}): {solution.status.value}",
                 ConvergenceWarning,
-            )
-
-    def warn_of_one_class(self, given: FitInputs) -> None:
-        """Warn of a model that gives nearly all training rows one class."""
-        # Predictions have no base scores; a process of several has a part of the rows or weights.
-        if self.base_scores is not None or self.backend is not None:
-            return
-        number, share = only_class(self.model, given.problem.dataset)
-        if share:
-            weighted = [] if self.model.class_weight is not None else ["class_weight='balanced'"]
-            *others, last = weighted + self.model._remedies
-            warn_user(
-                f"nearly all training rows are given class {given.classes[number]!s}, though "
-                f"{100 * share:.2g} % are of other classes, which may be the optimum where "
-                f"classes overlap; try {', '.join(others)} or {last}"
             )

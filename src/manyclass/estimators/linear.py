@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -29,6 +30,7 @@ from manyclass.utils.labels import labels_of
 from manyclass.utils.machine import effective_n_jobs
 from manyclass.utils.scikit_learn import named_rows
 from manyclass.utils.types import Array, Label, Rows, RowsLike, Settings
+from manyclass.utils.user_warning import warn_user
 
 if TYPE_CHECKING:
     from sklearn.utils import Tags
@@ -285,23 +287,25 @@ class LinearClassifier(FittedWeights, ClassifierMixin):
         return best_classes(rows, coef, self.intercept_, top, n_jobs, self._check_finite)
 
 
-def only_class(model: ScoringModel, data: Dataset) -> tuple[int, float]:
-    """Find the class that nearly all training rows are given, and the share of rows of others.
+def warn_of_one_class(model: ScoringModel, data: Dataset, remedies: Sequence[str]) -> None:
+    """Warn of a model that gives nearly all training rows one class, though others are there.
 
-    The share is 0 where rows are given several classes. Where classes overlap and one is frequent,
-    the optimum of the largest hinge loss may be W near 0: the certificate is true, and the model is
-    of no use. A few rows show it.
+    Where classes overlap and one is frequent, the optimum of the largest hinge loss may be W near
+    0: the certificate is true, and the model is of no use. A few rows show it.
     """
     if not data.n_examples:
-        return 0, 0.0
+        return
     given = _given(model, data, np.arange(data.n_examples), LOOKED_AT)
     number = int(np.bincount(given).argmax())
     others = np.flatnonzero(data.labels != number)
     if (given != number).mean() > NEARLY or not len(others):
-        return number, 0.0
-    if (_given(model, data, others, OTHERS_LOOKED_AT) != number).mean() > NEARLY:
-        return number, 0.0
-    return number, len(others) / data.n_examples
+        return
+    if (_given(model, data, others, OTHERS_LOOKED_AT) != number).mean() <= NEARLY:
+        warn_user(
+            f"nearly all training rows are given class {model.classes_[number]!s}, though "
+            f"{100 * len(others) / data.n_examples:.2g} % are of other classes, which may be the "
+            f"optimum where classes overlap; try {', '.join(remedies[:-1])} or {remedies[-1]}"
+        )
 
 
 def _given(

@@ -303,8 +303,7 @@ def weighted(
     if np.ma.is_masked(sample_weight):
         raise ValueError("sample_weight has masked entries; fill them, or drop the rows")
     weights = np.ones(len(y)) if sample_weight is None else checked_weights(sample_weight, X)
-    has_weights = class_weight is not None
-    weights = weights * (class_weights(class_weight, y, weights) if has_weights else 1.0)
+    weights = weights * (1.0 if class_weight is None else class_weights(class_weight, y, weights))
     if not weights.all():
         kept = np.flatnonzero(weights)
         X, y, weights = X[kept], y[kept], weights[kept]

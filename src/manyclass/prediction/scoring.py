@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from numbers import Real
 from typing import Protocol
 
@@ -216,12 +217,11 @@ def scores_of(
     """
     model = model_of(rows, coef, intercept, check)
     out = np.empty((rows.shape[0], coef.shape[0]), model.dtype)
-    parts = _parts(rows.shape[0], model.work(rows), n_jobs)
-    _for_each(parts, lambda part: model.scores(rows, part, out[part]), n_jobs)
+    _fill(out, partial(model.scores, rows), model.work(rows), n_jobs)
     return out
 
 
-def labels_of(
+def best_classes(
     rows: Rows,
     coef: Coefficients,
     intercept: Array,
@@ -234,7 +234,7 @@ def labels_of(
     Parameters
     ----------
     rows, coef, intercept, n_jobs, check
-        As in ``scores_of``.
+        As in ``scores_of``; binary coefficients have the shape (1, d).
     top : int
         How many classes, from 1 to k.
 
@@ -243,43 +243,32 @@ def labels_of(
     ndarray of shape (n, top), int64
         The largest score first, equal scores in the order of the classes.
     """
+    if coef.shape[0] == 1:
+        positive = (scores_of(rows, coef, intercept, n_jobs, check) > 0).astype(np.int64)
+        return np.hstack([positive, 1 - positive])[:, :top]
     model = model_of(rows, coef, intercept, check)
     out = np.empty((rows.shape[0], top), np.int64)
-    parts = _parts(rows.shape[0], model.work(rows), n_jobs)
-    _for_each(parts, lambda part: model.labels(rows, part, out[part]), n_jobs)
+    _fill(out, partial(model.labels, rows), model.work(rows), n_jobs)
     return out
 
 
-def best_classes(
-    rows: Rows,
-    coef: Coefficients,
-    intercept: Array,
-    top: int,
-    n_jobs: int,
-    check: Check = assert_all_finite,
-) -> NDArray[np.int64]:
-    """Find the best classes of every row, as ``labels_of``, also of binary coefficients (1, d)."""
-    if coef.shape[0] > 1:
-        return labels_of(rows, coef, intercept, top, n_jobs, check)
-    positive = (scores_of(rows, coef, intercept, n_jobs, check) > 0).astype(np.int64)
-    return np.hstack([positive, 1 - positive])[:, :top]
-
-
-def _parts(n_rows: int, work: float, n_jobs: int) -> list[slice]:
-    """Cut the rows into equal parts, as many for each thread."""
+def _fill(out: Array, write: Callable[[slice, Array], None], work: float, n_jobs: int) -> None:
+    """Write rows of an array in equal parts, as many for each thread."""
     count = -(-work // WORK_AT_A_TIME)
     if count > 1:
         count = -(-count // n_jobs) * n_jobs
+    n_rows = len(out)
     size = max(1, -int(-n_rows // max(1, count)))
-    return [slice(begin, min(begin + size, n_rows)) for begin in range(0, n_rows, size)]
+    parts = [slice(begin, min(begin + size, n_rows)) for begin in range(0, n_rows, size)]
+    if n_jobs == 1 or len(parts) == 1:
+        for part in parts:
+            write(part, out[part])
+    else:
+        _for_each(parts, lambda part: write(part, out[part]), n_jobs)
 
 
 def _for_each(parts: list[slice], fill: Callable[[slice], None], n_jobs: int) -> None:
     """Call ``fill`` for every part in threads, one of them the caller's."""
-    if n_jobs == 1 or len(parts) == 1:
-        for part in parts:
-            fill(part)
-        return
     queue = iter(parts)
 
     def work() -> None:
