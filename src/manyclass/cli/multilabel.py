@@ -126,7 +126,8 @@ def read_multilabel(
 def _loaded_multilabel(
     args: argparse.Namespace, dtype: DType, n_features: int | None
 ) -> tuple[Rows, list[frozenset[Label]]]:
-    from manyclass.io.dataset_file import load_data, looks_like_data
+    from manyclass.io.dataset_file import load_data
+    from manyclass.io.file_signatures import looks_like_data
     from manyclass.io.svmlight import load_svmlight
 
     if looks_like_data(args.data):

@@ -14,7 +14,8 @@ from numpy.typing import DTypeLike, NDArray
 from manyclass.distributed.communicator import Communicator, as_communicator
 from manyclass.distributed.consensus import abort_others, agreed, of_first
 from manyclass.distributed.shared_arrays import SharedArrays
-from manyclass.io.dataset_file import fingerprint, looks_like_data, open_data
+from manyclass.io.dataset_file import fingerprint, open_data
+from manyclass.io.file_signatures import looks_like_data
 from manyclass.io.stored_rows import MAX_SIZE, StoredRows, StoredSparseRows
 from manyclass.io.svmlight import lack_of_memory, read_rows
 from manyclass.io.svmlight_parser import Labels, LineError, Parser, fail_without_examples

@@ -13,7 +13,7 @@ from sklearn.svm import LinearSVC
 from manyclass.prediction.scoring import Coefficients
 from manyclass.prediction.sparse_coefficients import SparseCoefficients
 from manyclass.problem.formulations import full_name
-from manyclass.problem.solution import Progress, Start, Weights
+from manyclass.problem.solution import Certificate, Progress, Start, Weights
 from manyclass.utils.types import Array, CsrArray, RowsLike, Settings
 
 
@@ -31,6 +31,11 @@ def coefficients_of(model: WithCoefficients) -> Coefficients:
 def set_coefficients(model: WithCoefficients, coef: Coefficients) -> None:
     """Let a linear classifier keep these weights, of shape (k, d), or (1, d) when k = 2."""
     model._coefficients = coef
+
+
+def set_certificate(model: object, certificate: Certificate | None) -> None:
+    """Set ``certificate_`` of a model, which has the type that it has after ``fit``."""
+    model.__dict__["certificate_"] = certificate
 
 
 Largest = tuple[NDArray[np.int64], Array]  # features and their weights, the largest first

@@ -224,8 +224,7 @@ class Training:
         # Predictions have no base scores; a process of several has a part of the rows or weights.
         is_whole = self.base_scores is None and self.backend is None
         if self.is_final and is_whole and solution.status is Status.CONVERGED:
-            weights = [] if self.model.class_weight is not None else ["class_weight='balanced'"]
-            warn_of_one_class(self.model, data, [*weights, *self.model._remedies])
+            warn_of_one_class(self.model, data)
         if task is not None:
             task.end()
         return solution

@@ -8,17 +8,16 @@ import scipy.sparse as sp
 from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted
 
-from manyclass.estimators.coefficients import largest_weights, names_of_features
+from manyclass.estimators.coefficients import (
+    largest_weights,
+    names_of_features,
+    set_certificate,
+)
 from manyclass.estimators.validation import checked_count
 from manyclass.prediction.scoring import Coefficients, count_nonzero, thresholded
 from manyclass.prediction.sparse_coefficients import SparseCoefficients
 from manyclass.problem.solution import Certificate
 from manyclass.utils.types import Array, CsrArray, Label
-
-
-def set_certificate(model: FittedWeights, certificate: Certificate | None) -> None:
-    """Set ``certificate_``, which has the type that it has after ``fit``."""
-    model.__dict__["certificate_"] = certificate
 
 
 class FittedWeights:

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -29,7 +28,7 @@ from manyclass.utils.input_rows import rows_as_given
 from manyclass.utils.labels import labels_of
 from manyclass.utils.machine import effective_n_jobs
 from manyclass.utils.scikit_learn import named_rows
-from manyclass.utils.types import Array, Label, Rows, RowsLike, Settings
+from manyclass.utils.types import Array, ClassWeight, Label, Rows, RowsLike, Settings
 from manyclass.utils.user_warning import warn_user
 
 if TYPE_CHECKING:
@@ -39,6 +38,15 @@ if TYPE_CHECKING:
 # other classes; the share of them that may be given one of these.
 LOOKED_AT, OTHERS_LOOKED_AT = 200, 1000
 NEARLY = 0.1
+
+
+class TrainedModel(ScoringModel, Protocol):
+    """A model that was trained, and what may help it."""
+
+    class_weight: ClassWeight
+
+    @property
+    def _remedies(self) -> list[str]: ...
 
 
 class LinearClassifier(FittedWeights, ClassifierMixin):
@@ -287,7 +295,7 @@ class LinearClassifier(FittedWeights, ClassifierMixin):
         return best_classes(rows, coef, self.intercept_, top, n_jobs, self._check_finite)
 
 
-def warn_of_one_class(model: ScoringModel, data: Dataset, remedies: Sequence[str]) -> None:
+def warn_of_one_class(model: TrainedModel, data: Dataset) -> None:
     """Warn of a model that gives nearly all training rows one class, though others are there.
 
     Where classes overlap and one is frequent, the optimum of the largest hinge loss may be W near
@@ -301,10 +309,12 @@ def warn_of_one_class(model: ScoringModel, data: Dataset, remedies: Sequence[str
     if (given != number).mean() > NEARLY or not len(others):
         return
     if (_given(model, data, others, OTHERS_LOOKED_AT) != number).mean() <= NEARLY:
+        weights = [] if model.class_weight is not None else ["class_weight='balanced'"]
+        *remedies, last = weights + model._remedies
         warn_user(
             f"nearly all training rows are given class {model.classes_[number]!s}, though "
             f"{100 * len(others) / data.n_examples:.2g} % are of other classes, which may be the "
-            f"optimum where classes overlap; try {', '.join(remedies[:-1])} or {remedies[-1]}"
+            f"optimum where classes overlap; try {', '.join(remedies)} or {last}"
         )
 
 

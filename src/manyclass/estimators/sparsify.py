@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_consistent_length, check_is_fitted, column_or_1d
 
+from manyclass.estimators.coefficients import set_certificate
 from manyclass.estimators.exact_fit import ExactClassifier
-from manyclass.estimators.fitted_weights import set_certificate
 from manyclass.estimators.linear import LinearClassifier
 from manyclass.prediction.scoring import (
     SCORES_AT_A_TIME,

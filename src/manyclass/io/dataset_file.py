@@ -112,16 +112,6 @@ def load_data(
     return rows.matrix(), label_sets(rows) if multilabel else rows.targets()
 
 
-def looks_like_data(path: str | os.PathLike[str]) -> bool:
-    """Whether a file begins as converted data do, and not as any text."""
-    file = Path(path)
-    if not file.is_file():
-        return False
-    with file.open("rb") as opened:
-        start = opened.read(9)
-    return start[4:] == b"\0\0\0\0{"  # of a safetensors file
-
-
 def open_data(
     path: str | os.PathLike[str], *, trusted: bool = False, multilabel: bool = False
 ) -> StoredRows:

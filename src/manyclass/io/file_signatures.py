@@ -1,8 +1,10 @@
-"""Kinds of files of other programs, by their first bytes."""
+"""Kinds of files: tables, converted data and files of other programs, by their first bytes."""
 
 from __future__ import annotations
 
+import os
 import re
+from pathlib import Path
 
 LONGEST = 1 << 12  # bytes that are looked at
 LENGTH = 8  # bytes of it in safetensors
@@ -25,6 +27,44 @@ KINDS = {
     rb"BZh": "a file that bzip2 compressed",
     rb"\xfd7zXZ": "a file that xz compressed",
 }
+
+TABLES = {
+    b"PAR1": "parquet",
+    b"ARROW1": "arrow",
+    b"\xff\xff\xff\xff": "stream",  # of Arrow, as Hugging Face's data sets are
+    b"\x93NUMPY": "npy",
+    b"PK\x03\x04": "npz",
+}
+DELIMITER = {".csv": ",", ".tsv": "\t"}
+COMPRESSED = {".gz": "gzip", ".bz2": "bz2", ".zst": "zstd"}
+
+
+def table_kind(path: str | os.PathLike[str]) -> str | None:
+    """Return "parquet", "arrow" or "stream" of it, "csv", "npy", "npz"; None for other files."""
+    file, start = Path(path), _start_of(path)
+    for mark, kind in TABLES.items():
+        if start.startswith(mark):
+            return kind if kind != "npz" or file.suffix.lower() == ".npz" else None
+    return "csv" if file.is_file() and text_suffix(file) in DELIMITER else None
+
+
+def text_suffix(file: Path) -> str:
+    """Return the suffix of a file, of a compressed one the suffix before."""
+    stem = file.with_suffix("") if file.suffix.lower() in COMPRESSED else file
+    return stem.suffix.lower()
+
+
+def looks_like_data(path: str | os.PathLike[str]) -> bool:
+    """Whether a file begins as converted data do, and not as any text."""
+    return _start_of(path)[4:9] == b"\0\0\0\0{"  # of a safetensors file
+
+
+def _start_of(path: str | os.PathLike[str]) -> bytes:
+    """Return the first bytes of a file, none of anything else."""
+    if not Path(path).is_file():
+        return b""
+    with Path(path).open("rb") as opened:
+        return opened.read(16)
 
 
 def kind_of(start: bytes) -> str | None:

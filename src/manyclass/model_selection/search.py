@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 from scipy.stats import t as student_t
 from sklearn.exceptions import ConvergenceWarning
 
-from manyclass.estimators.fitted_weights import set_certificate
+from manyclass.estimators.coefficients import set_certificate
 from manyclass.model_selection.folds import (
     Column,
     FoldFit,

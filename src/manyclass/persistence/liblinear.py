@@ -15,8 +15,7 @@ from pathlib import Path
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from manyclass.estimators.coefficients import coefficients_of
-from manyclass.estimators.fitted_weights import set_certificate
+from manyclass.estimators.coefficients import coefficients_of, set_certificate
 from manyclass.estimators.logistic import MultinomialLogisticRegression
 from manyclass.estimators.stochastic.classifier import StochasticClassifier
 from manyclass.estimators.svc import MulticlassSVC

@@ -14,9 +14,8 @@ from typing import Any, TypeAlias
 import numpy as np
 from sklearn.base import BaseEstimator
 
-from manyclass.estimators.coefficients import coefficients_of, set_coefficients
+from manyclass.estimators.coefficients import coefficients_of, set_certificate, set_coefficients
 from manyclass.estimators.costs import LARGEST_TABLE, cost_table
-from manyclass.estimators.fitted_weights import set_certificate
 from manyclass.estimators.logistic import MultinomialLogisticRegression
 from manyclass.estimators.parameters.description import Scope
 from manyclass.estimators.parameters.table import of_scope

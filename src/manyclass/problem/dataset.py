@@ -103,7 +103,7 @@ class Dataset:
             "is_dense": len(self.indices) != len(self.values),
             "rounded_bias": rounded,
             "bias_error": abs(self.bias / rounded - 1) if self.bias else 0.0,
-            "is_sparse": few_are_shared(len(self.values), len(self.labels), self.n_features),
+            "is_sparse": len(self.values) < SPARSE * len(self.labels) * self.n_features,
         }
         for name, value in derived.items():
             object.__setattr__(self, name, value)
@@ -213,7 +213,7 @@ class Dataset:
         shape = (self.n_examples, self.n_features)
         if self.is_dense:
             return self.values.reshape(shape)
-        return _csr(self.values, self.indices, self.indptr, shape)
+        return csr_on(self.values, self.indices, self.indptr, shape)
 
     def rows(self, some: slice | NDArray[np.intp]) -> Rows:
         """Return some rows of X; the others are not read."""
@@ -224,23 +224,18 @@ class Dataset:
         indptr = np.concatenate([[0], np.cumsum(ends - begins)])
         if isinstance(some, slice):
             part = slice(begins[0], ends[-1]) if len(begins) else slice(0)
-            return _csr(self.values[part], self.indices[part], indptr, shape)
+            return csr_on(self.values[part], self.indices[part], indptr, shape)
         places = np.repeat(begins - indptr[:-1], ends - begins) + np.arange(indptr[-1])
-        return _csr(self.values[places], self.indices[places], indptr, shape)
+        return csr_on(self.values[places], self.indices[places], indptr, shape)
 
 
-def _csr(
+def csr_on(
     values: Array, indices: NDArray[np.int32], indptr: NDArray[np.int64], shape: tuple[int, int]
 ) -> CsrArray:
     """Return a matrix on these arrays: SciPy would copy the indices to the type of indptr."""
     if len(values) <= MAX_INDEX:
         indptr = indptr.astype(indices.dtype)
     return sp.csr_array((values, indices, indptr), shape=shape, copy=False)
-
-
-def few_are_shared(n_nonzero: int, n_rows: int, n_features: int) -> bool:
-    """Whether rows with so many non-zeros share few features."""
-    return n_nonzero < SPARSE * n_rows * n_features
 
 
 def _arrays_of(X: Rows, *, keeps_dense: bool) -> tuple[NDArray[np.int64], NDArray[np.int32], Array]:

@@ -21,7 +21,7 @@ from joblib import cpu_count
 from numpy.typing import NDArray
 
 from manyclass import _core
-from manyclass.problem.dataset import Dataset
+from manyclass.problem.dataset import Dataset, csr_on
 from manyclass.problem.problem import (
     Problem,
     check_squared_norms,
@@ -38,7 +38,7 @@ from manyclass.solvers.weights.storage import (
     in_batches,
     subtract_means,
 )
-from manyclass.solvers.weights.tables import csr_on, dense_from
+from manyclass.solvers.weights.tables import dense_from
 from manyclass.utils.types import Array, CsrArray
 
 NO_COMMON = np.empty(0)  # nothing is taken off every class

@@ -246,7 +246,7 @@ class _Run:
         self.duals: list[float] = []  # of this run's epochs
         self.gaps: list[float] = []  # estimates, of this run's epochs
         self.proven_gap: float | None = None  # of the last certificate
-        self._missed = Found(1.0, 1.0)  # by what factors it was above the estimates
+        self._missed = Found(1.0, 1.0)  # by what factors it was above the estimates, 1 at least
 
     def epoch(self, rule: StoppingRule) -> Progress:
         """Train for one epoch."""
@@ -265,9 +265,10 @@ class _Run:
         self.proven_gap = certificate.relative_gap
         if self.history:
             last = self.history[-1]
+            gap, violation = last.gap_estimate, last.violation
             self._missed = Found(
-                _factor(certificate.gap, last.gap_estimate),
-                _factor(certificate.max_violation, last.violation),
+                max(1.0, certificate.gap / gap) if gap > 0 else 1.0,
+                max(1.0, certificate.max_violation / violation) if violation > 0 else 1.0,
             )
         return certificate
 
@@ -322,11 +323,6 @@ def _epochs(
             break
     certificate = run.certify()
     return Status.CONVERGED if rule.met(certificate) else status, certificate
-
-
-def _factor(proven: float, estimate: float) -> float:
-    """Return by what factor what was proven is above the estimate, at least 1."""
-    return max(1.0, proven / estimate) if estimate > 0 else 1.0
 
 
 def is_slowed(gaps: list[float], near: float) -> bool:

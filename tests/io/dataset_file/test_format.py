@@ -11,8 +11,8 @@ from manyclass import MulticlassSVC, StochasticClassifier, load_data, load_svmli
 from manyclass.datasets.synthetic import make_text_corpus
 from manyclass.estimators.validation import training_data, validated
 from manyclass.io import stored_rows
-from manyclass.io.dataset_file import looks_like_data
 from manyclass.io.dataset_writer import save_blocks
+from manyclass.io.file_signatures import looks_like_data
 from manyclass.io.stored_rows import StoredBlocks
 from manyclass.io.svmlight_stream import SvmlightBlocks
 from tests.helpers.mapped_files import converted, mapped

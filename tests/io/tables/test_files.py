@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 
 from manyclass import load_data, load_svmlight, save_data
+from manyclass.io.file_signatures import table_kind
 from manyclass.io.tables import csv_file, csv_stream
-from manyclass.io.tables.open_table import open_table, table_kind
+from manyclass.io.tables.open_table import open_table
 from tests.helpers.cases import each
 
 pa = pytest.importorskip("pyarrow")

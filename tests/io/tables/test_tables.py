@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from manyclass import load_data, save_data
-from manyclass.io.tables.open_table import open_table, table_kind, table_of
+from manyclass.io.file_signatures import table_kind
+from manyclass.io.tables.open_table import open_table, table_of
 
 pd = pytest.importorskip("pandas")
 pl = pytest.importorskip("polars")

@@ -30,8 +30,8 @@ BLOCK_VALUES = BLOCK_BYTES >> 3  # of converted data
 def convert(args: argparse.Namespace) -> None:
     """Run ``manyclass convert``: convert a text file to one that is memory-mapped."""
     from manyclass.cli.input.file_kinds import DATA, check_output
-    from manyclass.io.dataset_file import looks_like_data
     from manyclass.io.dataset_writer import save_blocks
+    from manyclass.io.file_signatures import looks_like_data
 
     log = silent if args.quiet else say
     if args.data == "-":
@@ -89,7 +89,8 @@ def _inspected(
 
 
 def _blocks(args: argparse.Namespace) -> SvmlightBlocks | StoredBlocks:
-    from manyclass.io.dataset_file import looks_like_data, open_data
+    from manyclass.io.dataset_file import open_data
+    from manyclass.io.file_signatures import looks_like_data
     from manyclass.io.stored_rows import StoredBlocks
 
     if looks_like_data(args.data):

@@ -63,7 +63,8 @@ def sizes_of(X: Rows, classes: str) -> list[str]:
 def _loaded(
     args: argparse.Namespace, dtype: DType, log: Say, n_features: int | None
 ) -> tuple[Rows, Array]:
-    from manyclass.io.dataset_file import load_data, looks_like_data
+    from manyclass.io.dataset_file import load_data
+    from manyclass.io.file_signatures import looks_like_data
     from manyclass.io.svmlight import load_svmlight
 
     with atomic.naming(args.data):
@@ -86,7 +87,7 @@ def format_options(args: argparse.Namespace) -> dict[str, bool]:
 
 def check_converted(args: argparse.Namespace) -> None:
     """Refuse options that have no meaning for a converted file."""
-    from manyclass.io.dataset_file import looks_like_data
+    from manyclass.io.file_signatures import looks_like_data
 
     if args.zero_based and looks_like_data(args.data):
         raise UsageError(

@@ -61,8 +61,7 @@ def columns(text: str) -> list[str]:
 
 def is_table(args: argparse.Namespace) -> bool:
     """Whether the data of a command are a table; refuse options that do not go with the data."""
-    from manyclass.io.dataset_file import looks_like_data
-    from manyclass.io.tables.open_table import table_kind
+    from manyclass.io.file_signatures import looks_like_data, table_kind
 
     if args.drop is not None and args.features is not None:
         raise UsageError("argument --drop: --features names all columns that are features")

@@ -42,7 +42,7 @@ from manyclass.estimators.validation import (
     validated,
 )
 from manyclass.prediction.scoring import Coefficients, best_classes, join_weights
-from manyclass.problem.dataset import MAX_INDEX, Dataset, few_are_shared
+from manyclass.problem.dataset import MAX_INDEX, SPARSE, Dataset
 from manyclass.problem.solution import Status
 from manyclass.solvers.sgd import (
     NoImprovement,
@@ -127,7 +127,7 @@ class StochasticModel(LinearClassifier):
 
     def _input_settings(self, X: Rows, *, go_on: bool) -> InputSettings:
         """Return the preprocessing settings of rows like these; resuming keeps the bias value."""
-        shares_little = is_sparse(X) and few_are_shared(X.nnz, *X.shape)
+        shares_little = is_sparse(X) and X.nnz < SPARSE * X.shape[0] * X.shape[1]
         bias = 0.0
         if self.fit_intercept and self.intercept_scaling == "auto":
             before = getattr(self, "intercept_scaling_", 0.0) if go_on else 0.0

@@ -9,10 +9,10 @@ from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING
 
-from manyclass.io.file_signatures import LONGEST, kind_of
+from manyclass.io.file_signatures import DELIMITER, LONGEST, kind_of, text_suffix
 from manyclass.io.tables.base import is_number
 from manyclass.io.tables.csv_lines import BadLineError, check_lines
-from manyclass.io.tables.csv_stream import CsvStream, text_suffix
+from manyclass.io.tables.csv_stream import CsvStream
 from manyclass.utils.labels import BOM
 
 if TYPE_CHECKING:
@@ -21,7 +21,6 @@ if TYPE_CHECKING:
 
 CSV_BLOCK = 1 << 24  # bytes
 ROWS_CHECKED = 1 << 20  # about a block of short ones
-DELIMITER = {".csv": ",", ".tsv": "\t"}
 DELIMITERS = ",;\t"
 TO_UTF8 = "save it in UTF-8 (the program that wrote it can, or iconv)"
 SVMLIGHT = re.compile(rb"[^\s,;:]+ +[0-9]+: *[-+.0-9eE]+( |\r?$)")  # a row

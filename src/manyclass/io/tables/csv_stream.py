@@ -7,11 +7,11 @@ from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING
 
+from manyclass.io.file_signatures import COMPRESSED
+
 if TYPE_CHECKING:
     from _typeshed import WriteableBuffer
     from pyarrow import NativeFile
-
-COMPRESSED = {".gz": "gzip", ".bz2": "bz2", ".zst": "zstd"}
 
 
 def source(arrow: ModuleType, name: str, *, mapped: bool = False) -> NativeFile:
@@ -21,12 +21,6 @@ def source(arrow: ModuleType, name: str, *, mapped: bool = False) -> NativeFile:
     except UnicodeEncodeError:
         return arrow.PythonFile(Path(name).open("rb"), mode="r")
     return arrow.memory_map(name) if mapped else arrow.OSFile(name)
-
-
-def text_suffix(file: Path) -> str:
-    """Return the suffix of a file, of a compressed one the suffix before."""
-    stem = file.with_suffix("") if file.suffix.lower() in COMPRESSED else file
-    return stem.suffix.lower()
 
 
 class CsvStream(io.RawIOBase):

@@ -14,39 +14,18 @@ from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING
 
+from manyclass.io.file_signatures import table_kind
 from manyclass.io.tables.arrays import BATCH_ROWS, read_npy, read_npz
 from manyclass.io.tables.arrow_table import TEXT, ArrowTable, Batches, index_columns
 from manyclass.io.tables.base import Table, pyarrow_for, readable, without
-from manyclass.io.tables.csv_file import DELIMITER, CsvFile
-from manyclass.io.tables.csv_stream import source, text_suffix
+from manyclass.io.tables.csv_file import CsvFile
+from manyclass.io.tables.csv_stream import source
 from manyclass.utils.input_rows import is_pandas
 from manyclass.utils.types import Array, DType
 
 if TYPE_CHECKING:
     import pandas as pd
     import pyarrow as pa
-
-MAGIC = {
-    b"PAR1": "parquet",
-    b"ARROW1": "arrow",
-    b"\xff\xff\xff\xff": "stream",  # of Arrow, as Hugging Face's data sets are
-    b"\x93NUMPY": "npy",
-    b"PK\x03\x04": "npz",
-}
-LONGEST = 16  # bytes of a mark
-
-
-def table_kind(path: str | os.PathLike[str]) -> str | None:
-    """Return "parquet", "arrow" or "stream" of it, "csv", "npy", "npz"; None for other files."""
-    file = Path(path)
-    if not file.is_file():
-        return None
-    with file.open("rb") as opened:
-        start = opened.read(LONGEST)
-    for mark, kind in MAGIC.items():
-        if start.startswith(mark):
-            return kind if kind != "npz" or file.suffix.lower() == ".npz" else None
-    return "csv" if text_suffix(file) in DELIMITER else None
 
 
 def open_table(

@@ -10,28 +10,18 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from manyclass import _core
+from manyclass.problem.dataset import csr_on
 from manyclass.problem.problem import Problem
 from manyclass.problem.solution import Weights
 from manyclass.solvers.weights.storage import Shape, sparse_bytes
 from manyclass.utils.machine import available_memory, core_class
-from manyclass.utils.types import Array, CsrArray, Settings
+from manyclass.utils.types import CsrArray, Settings
 
 # Plain rows replace tables with a slot for every FAST classes, or, where the weights may need more
 # than SPACIOUS of the memory, for every SMALL (measured on wordnet: 2 and 4 take a quarter more
 # time than 8; on a corpus like LSHTC-large 2 takes a tenth more time and a fifth less memory).
 FAST, SMALL = 8, 2
 SPACIOUS = 0.1
-
-
-def csr_on(
-    values: Array,
-    labels: NDArray[np.int32],
-    indptr: NDArray[np.int64],
-    shape: tuple[int, int],
-) -> CsrArray:
-    """Return a CSR array on the same memory: SciPy wants indices of one type, and would copy."""
-    small = indptr[-1] <= np.iinfo(np.int32).max
-    return sp.csr_array((values, labels, indptr.astype(np.int32) if small else indptr), shape=shape)
 
 
 def dense_from(problem: Problem, n_parts: int = 1) -> int:
