@@ -193,12 +193,13 @@ class MultilabelSVCCV(CrossValidatedC, MultilabelSVC):
             rows, indicator, weights = self._checked(X, y, sample_weight)
             splits = self._splits(rows, indicator, random)
             seeds = random.randint(2**31 - 1, size=(len(splits) + 1, len(Cs)))
+            share = float(np.mean([len(test) / len(train) for train, test in splits]))
             table: list[Column] = []
             for j, C in enumerate(Cs.tolist()):
                 table.append(self._column(rows, indicator, weights, splits, C, seeds[:, j]))
                 self._print(C, table[-1])
                 scores = scores_of(table)
-                if has_passed(scores, _test_share(splits)):
+                if has_passed(scores, share):
                     break
             best = chosen(scores, one_standard_error=self.one_standard_error)
             C = float(Cs[best])
@@ -283,7 +284,3 @@ class MultilabelSVCCV(CrossValidatedC, MultilabelSVC):
             found = f1_scores(indicator, model.predict(rows))
             return found.micro if scoring == SCORES[0] else found.macro
         return float(scorer_of(model, scoring)(model, rows, indicator))
-
-
-def _test_share(splits: list[Split]) -> float:
-    return float(np.mean([len(test) / len(train) for train, test in splits]))

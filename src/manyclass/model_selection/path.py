@@ -302,9 +302,8 @@ class Tracer:
         self._climb(C_min, C_max, epsilon)
         while True:
             C, gap = self.envelope().widest(C_min, C_max)
-            if gap <= epsilon or len(self.fits) >= max_fits or self._is_near(C):
-                return C, gap
-            if self.stop.is_set():
+            is_near = any(abs(known.C / C - 1) < NEAR for known in self.fits)
+            if gap <= epsilon or len(self.fits) >= max_fits or is_near or self.stop.is_set():
                 return C, gap
             self._train(C)
 
@@ -332,10 +331,6 @@ class Tracer:
         self.fits.append(found)
         self.fits.sort(key=lambda known: known.C)
         return found
-
-    def _is_near(self, C: float) -> bool:
-        """Whether a model was trained at nearly this C."""
-        return any(abs(known.C / C - 1) < NEAR for known in self.fits)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

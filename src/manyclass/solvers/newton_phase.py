@@ -318,11 +318,6 @@ class NewtonPhase:
         self.running = False
         self.wait, self.pause = sys.maxsize if for_good else self.pause, 2 * self.pause
 
-    def may_begin(self) -> bool:
-        """Whether descent has had its epochs since the phase ended; counts them."""
-        self.wait -= 1
-        return self.wait < 0
-
 
 class Pace:
     """Convergence rate of coordinate ascent: whether Newton rounds would be faster to the goal."""

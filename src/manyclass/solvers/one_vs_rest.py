@@ -44,10 +44,6 @@ class Group:
     rule: StoppingRule | None = None
     record: EpochRecord | None = None
 
-    def has_converged(self) -> bool:
-        """Whether these classes alone would meet the rule, by the last epoch's estimates."""
-        return self.rule is not None and self.solver.promising(self.rule)
-
 
 class OneVsRest:
     """Solver for formulations whose classes are independent.
@@ -109,7 +105,9 @@ class OneVsRest:
                 group.rule = copy.copy(rule)  # each group has its own cooling
             return group.solver.epoch(group.rule)
 
-        todo = [group for group in self._groups if not group.has_converged()] or self._groups
+        # Not the groups that would meet the rule alone, by the last epoch's estimates.
+        todo = [g for g in self._groups if g.rule is None or not g.solver.promising(g.rule)]
+        todo = todo or self._groups
         trained = self._map(train, todo)
         self._n_epochs += 1
         for group, record in zip(todo, trained, strict=True):

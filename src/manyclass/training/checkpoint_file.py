@@ -29,12 +29,10 @@ from manyclass.io.tensors import (
     read_tensors,
     write_tensors,
 )
-from manyclass.problem.base_scores import BaseScores
 from manyclass.problem.dataset import Dataset
 from manyclass.problem.formulations import FORMULATIONS, LOGISTIC, LOSSES
 from manyclass.problem.problem import Problem
 from manyclass.problem.solution import EpochRecord, Start
-from manyclass.problem.tree_scores import TreeScores
 from manyclass.utils.fingerprints import Facts, crc32, fingerprint, fingerprint_of
 from manyclass.utils.types import Array, CsrArray, DType
 
@@ -256,8 +254,10 @@ def facts_of_problem(problem: Problem, classes: Array) -> Facts:
     named = {**FORMULATIONS, "logistic": LOGISTIC}
     known = (name for name, f in named.items() if f == problem.formulation)
     names = np.frombuffer(repr(classes.tolist()).encode(), np.uint8)
-    base = problem.base
-    added = {} if base is None else {"costs and offsets of classes": _fingerprint_of_base(base)}
+    base, added = problem.base, {}
+    if base is not None:
+        mark = fingerprint(*base.arrays(), np.array([base.gamma]))
+        added["costs and offsets of classes"] = mark
     if problem.factors is not None:
         added["factors of losses"] = fingerprint(problem.factors)
     return {
@@ -274,10 +274,6 @@ def facts_of_problem(problem: Problem, classes: Array) -> Facts:
         "y": fingerprint(data.labels, names),
         "weights of rows and classes": fingerprint(data.weights),
     }
-
-
-def _fingerprint_of_base(base: BaseScores | TreeScores) -> str:
-    return fingerprint(*base.arrays(), np.array([base.gamma]))
 
 
 ROWS_AT_A_TIME = 1 << 12

@@ -85,9 +85,11 @@ def continue_in_double(
         W in float32: of an SVM, that of the two with the lower P, and z in float64, or it would not
         prove as much.
     """
+    values = problem.dataset.values.astype(DOUBLE)
+    in_double = replace(problem, dataset=replace(problem.dataset, values=values))
     try:
         found = solve(
-            _in_double(problem),
+            in_double,
             make,
             _tightened(problem, options),
             max_iter=options.max_iter,
@@ -103,12 +105,6 @@ def continue_in_double(
 
 def _is_logistic(problem: Problem) -> bool:
     return problem.loss == "log_loss"
-
-
-def _in_double(problem: Problem) -> Problem:
-    """Return the same problem in float64."""
-    values = problem.dataset.values.astype(DOUBLE)
-    return replace(problem, dataset=replace(problem.dataset, values=values))
 
 
 def _start(problem: Problem, reached: Solution) -> Start | None:

@@ -72,7 +72,7 @@ def progress(
     """
     if not verbose:
         yield _be_quiet
-    elif verbose >= LINES or not _has_terminal():
+    elif verbose >= LINES or sys.stdout is None or not sys.stdout.isatty():
         yield _print
     else:
         with _bar(GapScale(tol), clock) as show:
@@ -85,10 +85,6 @@ def _be_quiet(_line: object, _gap: float | None, _then: str) -> None:
 
 def _print(line: object, _gap: float | None, _then: str) -> None:
     print(line, flush=True)
-
-
-def _has_terminal() -> bool:
-    return sys.stdout is not None and sys.stdout.isatty()
 
 
 @contextlib.contextmanager

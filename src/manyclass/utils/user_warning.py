@@ -21,10 +21,6 @@ def warn_user(message: str, category: type[Warning] = UserWarning) -> None:
     category : type of Warning, default=UserWarning
     """
     level, frame = 1, sys._getframe(1)
-    while frame.f_back is not None and _package(frame.f_globals) in PACKAGES:
+    while frame.f_back and str(frame.f_globals.get("__name__")).partition(".")[0] in PACKAGES:
         level, frame = level + 1, frame.f_back
     warnings.warn(message, category, stacklevel=level + 1)
-
-
-def _package(names: dict[str, object]) -> str:
-    return str(names.get("__name__", "")).partition(".")[0]

@@ -46,7 +46,7 @@ def documented(*, like: type[BaseEstimator] | None = None) -> Callable[[E], E]:
         known = {} if like is None else like._parameter_constraints
         own = {**known, **cls.__dict__.get("_parameter_constraints", {})}
         cls._parameter_constraints = {
-            name: own[name] if name in own else constraints_of(name)
+            name: own[name] if name in own else list(map(_constraint, PARAMETERS[name].allowed))
             for name in defaults
             if name in own or name in PARAMETERS
         }
@@ -64,11 +64,6 @@ def defaults_of(cls: type) -> Settings:
         known: Settings = cls.defaults()
         return known
     return {name: given.default for name, given in inspect.signature(cls).parameters.items()}
-
-
-def constraints_of(name: str) -> list[object]:
-    """Return what scikit-learn checks a parameter of the table for."""
-    return [_constraint(one) for one in PARAMETERS[name].allowed]
 
 
 def _constraint(allowed: Allowed) -> object:

@@ -217,7 +217,8 @@ class StochasticModel(LinearClassifier):
             return running
         sums = self._new_sums(shape, input_settings)
         run = Stochastic(sums, new_clock(float(self.alpha), self.average))
-        if go_on and self._is_fitted_like(shape, classes):
+        is_fitted = go_on and np.array_equal(getattr(self, "classes_", ()), classes)
+        if is_fitted and self._now()[0].shape[1] == shape.n_features:
             W = join_weights(*self._now(), input_settings.bias)
             run.resume(W, self.weight_seen_, self.n_steps_)
         return StochasticRun(run, classes, input_settings.bias)
@@ -246,11 +247,6 @@ class StochasticModel(LinearClassifier):
             and running.bias == input_settings.bias
             and running.run.suits(shape, self.loss, float(self.alpha), self.average)
         )
-
-    def _is_fitted_like(self, shape: Shape, classes: Array) -> bool:
-        fitted = getattr(self, "classes_", None)
-        same = fitted is not None and np.array_equal(fitted, classes)
-        return same and self._now()[0].shape[1] == shape.n_features
 
     def _train(
         self,
