@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 
 from manyclass import _core
 from manyclass.problem import objective
-from manyclass.problem.problem import core_problem
 from manyclass.problem.solution import Status
 from manyclass.solvers import sequential_dual
+from manyclass.solvers.engines import Engine
 from manyclass.solvers.sequential_dual import SequentialDual
 from manyclass.solvers.sgd import Plan, Stochastic, new_clock
 from manyclass.solvers.sgd_storage import DenseAccumulator
@@ -34,11 +34,10 @@ def clouds(seed=0, n=300, d=5, k=4, C=10.0, dtype=np.float64, **kind):
 
 def start(problem, seed=0):
     """Return z and W, shape (d + 1, k)."""
-    data = problem.dataset
-    _, weights = allocate_weights(data.n_features + 1, data.n_classes, data.dtype)
+    data, engine = problem.dataset, Engine(problem, storage="dense")
     rows = np.flatnonzero(np.diff(data.indptr) + data.bias).astype(np.int32)
-    z = stochastic_start(problem, core_problem(problem), rows, weights, np.random.default_rng(seed))
-    return z, weights[:, : data.n_classes]
+    assert stochastic_start(engine, rows, np.random.default_rng(seed)) is not None
+    return engine.duals(), engine.weights()
 
 
 @given(
@@ -170,8 +169,8 @@ def test_optimum_and_certificate_are_the_same(monkeypatch, dtype):
 def test_dual_objective_and_weights_agree_after_the_steps():
     problem = clouds()
     solver = SequentialDual(problem, None, np.random.default_rng(0))
-    assert solver._stochastic_start() == 270 * 4
-    weights, dual = solver.weights(), solver.dual
+    dual = solver.dual + stochastic_start(solver.engine, solver._rows, solver.rng)
+    weights = solver.weights()
     certificate = solver.certify()
     assert dual == pytest.approx(certificate.dual_objective, rel=1e-12)
     np.testing.assert_allclose(weights, solver.weights(), atol=1e-11)
@@ -193,7 +192,7 @@ def test_what_would_overflow_is_left_to_descent():
     problem = clouds(C=1e34, dtype=np.float32)
     solver = SequentialDual(problem, None, np.random.default_rng(0))
     assert solver._begins_stochastic
-    assert solver._stochastic_start() == 0
+    assert stochastic_start(solver.engine, solver._rows, solver.rng) is None
     assert (solver.weights() == 0).all()
     assert solver.engine.n_duals == 0
 
@@ -210,16 +209,10 @@ def test_interrupted_steps_leave_nothing(monkeypatch):
             raise KeyboardInterrupt
 
     monkeypatch.setattr(_core, "StochasticTrainer64", Pressed)
-    rows, (_, weights) = np.arange(3, dtype=np.int32), allocate_weights(6, 4, np.dtype(np.float64))
+    engine = Engine(problem)
     with pytest.raises(KeyboardInterrupt):
-        stochastic_start(
-            problem,
-            core_problem(problem),
-            rows,
-            weights,
-            np.random.default_rng(0),
-        )
-    assert (weights == 0).all()
+        stochastic_start(engine, np.arange(3, dtype=np.int32), np.random.default_rng(0))
+    assert (engine.matrix == 0).all()
     with pytest.raises(Interrupted) as caught:
         train(problem, SequentialDual)
     assert caught.value.start.duals.nnz == 0

@@ -14,7 +14,7 @@ from manyclass.prediction.scoring import Coefficients
 from manyclass.prediction.sparse_coefficients import SparseCoefficients
 from manyclass.problem.formulations import full_name
 from manyclass.problem.solution import Certificate, Progress, Start, Weights
-from manyclass.utils.types import Array, CsrArray, RowsLike, Settings
+from manyclass.utils.types import Array, RowsLike, Settings
 
 
 class WithCoefficients(Protocol):
@@ -219,7 +219,11 @@ def as_sklearn_classifier(model: FittedClassifier) -> Plain:
     one_vs_rest = isinstance(plain, SGDClassifier) or getattr(plain, "multi_class", "") == "ovr"
     if one_vs_rest and len(model.classes_) > 2:
         plain.class_weight = None  # there it weighs the positive rows of each binary problem
-    plain.coef_ = _copied(model._coefficients)
+    coef = model._coefficients
+    if isinstance(coef, SparseCoefficients):
+        plain.coef_ = coef.by_feature().T.tocsr()
+    else:
+        plain.coef_ = np.array(coef, order="C")  # which scikit-learn trains on
     plain.intercept_ = model.intercept_.copy()
     plain.classes_ = model.classes_.copy()
     plain.n_iter_ = model.n_iter_
@@ -247,10 +251,3 @@ def _unfitted(loss: str, params: Settings) -> Plain:
         intercept_scaling=params["intercept_scaling"],
         **common,
     )
-
-
-def _copied(coef: Coefficients) -> Array | CsrArray:
-    """Return weights of their own; an ndarray in C order, which scikit-learn trains on."""
-    if isinstance(coef, SparseCoefficients):
-        return coef.by_feature().T.tocsr()
-    return np.array(coef, order="C")

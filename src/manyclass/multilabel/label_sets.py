@@ -97,7 +97,9 @@ def holds_sets_of_labels(Y: LabelSets, *, bits: bool = False) -> TypeGuard[Sets]
     are_vectors = all(isinstance(row, (list, tuple)) for row in rows)
     if bits or not are_vectors or len({len(row) for row in rows}) > 1:
         return True
-    return not all(_is_bit(label) for label in chain.from_iterable(rows))
+    bit = int, float, np.number, np.bool_
+    labels = chain.from_iterable(rows)
+    return not all(isinstance(label, bit) and label in (0, 1) for label in labels)
 
 
 def _as_list(row: Collection[Label]) -> Collection[Label]:
@@ -110,10 +112,6 @@ def _as_list(row: Collection[Label]) -> Collection[Label]:
             values: list[Label] = getattr(row, method)()
             return values
     return row
-
-
-def _is_bit(label: object) -> bool:
-    return isinstance(label, (int, float, np.number, np.bool_)) and label in (0, 1)
 
 
 def _matrix(Y: LabelSets) -> CsrArray:

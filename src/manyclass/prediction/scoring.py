@@ -98,7 +98,10 @@ class SparseCoreModel:
 
     def __init__(self, coef: SparseCoefficients, intercept: Array, dtype: DType) -> None:
         self.dtype = dtype
-        predictor_of = _predictor_of(coef.dtype, dtype)
+        predictor_of: type = _core.SparsePredictor64
+        if coef.dtype == np.float32:
+            is_single = dtype == np.float32
+            predictor_of = _core.SparsePredictor32 if is_single else _core.SparsePredictor64Of32
         intercepts = np.ascontiguousarray(np.broadcast_to(intercept, coef.shape[0]), dtype)
         self._predictor = predictor_of(coef.core, intercepts, instruction_set())
         self._coef = coef
@@ -138,13 +141,6 @@ def _csr(
         indices = np.clip(indices, -1, np.iinfo(np.int32).max).astype(np.int32)
     values = np.ascontiguousarray(rows.data[entries], dtype)
     return indptr - indptr[0], np.ascontiguousarray(indices), values
-
-
-def _predictor_of(coef_dtype: DType, dtype: DType) -> type[_core.SparsePredictor64]:
-    found: type = _core.SparsePredictor64
-    if coef_dtype == np.float32:
-        found = _core.SparsePredictor32 if dtype == np.float32 else _core.SparsePredictor64Of32
-    return found
 
 
 class NumPyModel:

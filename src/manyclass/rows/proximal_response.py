@@ -191,17 +191,12 @@ class ProximalRows(ProximalResponse):
             change[rows, labels] = -own
         return change
 
-    def _dual_factors(self, labels: NDArray[np.int32], z: NDArray[np.float64]) -> Array:
-        """-B_i^T z of some rows: the factors of x_i in W(z)."""
-        rows = np.arange(len(labels))
-        factors = -z
-        relative = self.problem.formulation.is_relative
-        factors[rows, labels] = z.sum(axis=1) if relative else z[rows, labels]
-        return factors
-
     def _add_duals(self, part: slice, z: NDArray[np.float64], total: NDArray[np.float64]) -> None:
-        data = self.problem.dataset
-        factors = self._dual_factors(data.labels[part], z)
+        """Add W(z) of some rows, in which x_i has the factors -B_i^T z."""
+        data, relative = self.problem.dataset, self.problem.formulation.is_relative
+        own = np.arange(len(z)), data.labels[part]
+        factors = -z
+        factors[own] = z.sum(axis=1) if relative else z[own]
         total[:-1] += np.asarray(data.rows(part).T @ factors)
         total[-1] += data.bias * factors.sum(axis=0)
 

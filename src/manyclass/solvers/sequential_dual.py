@@ -31,7 +31,6 @@ from manyclass.solvers.newton.steps_on_parts import length_on_parts
 from manyclass.solvers.newton_phase import NewtonPhase, Pace
 from manyclass.solvers.stochastic_init import is_worthwhile, stochastic_start
 from manyclass.solvers.stopping import Findings, Found, StoppingRule
-from manyclass.solvers.weights.storage import squared_norm
 from manyclass.utils.types import CsrArray
 
 # In the shrunk loops an example waits for the next full loop once its gap is below the engine's
@@ -259,7 +258,13 @@ class SequentialDual:
         """Shrunk loops until the inner tolerance or the budget is reached, then one full loop."""
         if self.rebuilds and self._n_epochs and self._n_epochs % REBUILD_EVERY == 0:
             self.engine.rebuild()
-        made = self._stochastic_start() if self._begins_stochastic else 0
+        data, made = self.problem.dataset, 0
+        if self._begins_stochastic:
+            self._begins_stochastic = False
+            gain = stochastic_start(self.engine, self._rows, self.rng)
+            if gain is not None:
+                self.dual += gain
+                made = len(self._rows) * data.n_classes
         if self._new_rows is not None:
             made += self._visit_new_rows(self._new_rows, rule)
             self._new_rows = None
@@ -267,23 +272,9 @@ class SequentialDual:
         full = self._full_loop(rule)
         rule.cool(full, self.scale)
         evaluations += made + full.evaluations
-        data = self.problem.dataset
         passes = evaluations / (data.n_examples * data.n_classes)
         self._pace.add(rule.distance(full, self.scale), passes)
         return full.max_violation, self._n_active, loops, evaluations
-
-    def _stochastic_start(self) -> int:
-        """Leave z = 0 by stochastic steps; return the scores that they computed."""
-        self._begins_stochastic = False
-        engine = self.engine
-        assert engine.W is not None
-        try:
-            z = stochastic_start(self.problem, engine.core, self._rows, engine.W.padded, self.rng)
-        except OverflowError:
-            return 0  # descent makes shorter steps
-        engine.load(z)
-        self.dual += float(z.sum(dtype=np.float64)) - 0.5 * squared_norm(engine.matrix)
-        return len(self._rows) * self.problem.dataset.n_classes
 
     def _visit_new_rows(self, rows: NDArray[np.int32], rule: StoppingRule) -> int:
         """Visit new rows, and others with a free z, before all; return the scores computed.

@@ -23,8 +23,9 @@ from numpy.typing import NDArray
 from manyclass import _core
 from manyclass.problem.formulations import FORMULATIONS
 from manyclass.problem.problem import Problem
+from manyclass.solvers.engines import Engine
+from manyclass.solvers.weights.storage import squared_norm
 from manyclass.utils.machine import core_class, weighted_sum
-from manyclass.utils.types import Array, CsrArray
 
 # Examples per weight from which it saves time: most z of the optimum are then 0
 # or C_i, as those here. Where there are fewer, more lie between (measured: a tenth slower on dna).
@@ -47,49 +48,43 @@ def is_worthwhile(problem: Problem, norms: NDArray[np.float64]) -> bool:
 
 
 def stochastic_start(
-    problem: Problem,
-    core: _core.Problem64,
-    rows: NDArray[np.int32],
-    weights: Array,
-    rng: np.random.Generator,
-) -> CsrArray:
+    engine: Engine, rows: NDArray[np.int32], rng: np.random.Generator
+) -> float | None:
     """Make the steps.
 
     Parameters
     ----------
-    problem : Problem
-        Crammer-Singer.
-    core : Problem of the core
-        The same problem.
+    engine : Engine
+        Of Crammer-Singer with dense W, which is 0, as z is; z and W(z) afterwards, and 0 after an
+        error.
     rows : ndarray of shape (m,), int32
         The examples with x_i != 0.
-    weights : ndarray of shape (d + 1, stride)
-        Zeros as the kernels want them (storage.py); W(z) afterwards, and zeros after an error.
     rng : numpy.random.Generator
         Orders the rows.
 
     Returns
     -------
-    sparse array of shape (n, k)
-        z.
-
-    Raises
-    ------
-    OverflowError
-        If W may overflow.
+    float or None
+        D(z) - D(0); None if W may overflow: z and W are 0 then.
     """
-    data = problem.dataset
-    trainer = core_class("StochasticTrainer", data.dtype)(core)
+    problem, data, W = engine.problem, engine.problem.dataset, engine.W
+    assert W is not None
+    trainer = core_class("StochasticTrainer", data.dtype)(engine.core)
     clock = _core.StochasticClock()
     clock.alpha = 1 / problem.costs[rows].sum()
     passage = _core.Passage(_core.StochasticLoss.hinge, batch_size=1, n_threads=1)
     moved = np.full(data.n_examples, -1, np.int32)  # the class that is moved against each example
     try:
-        trainer.steps(weights, None, clock, passage, rng.permutation(rows), moved)
-    except BaseException:
-        weights.fill(0)
+        trainer.steps(W.padded, None, clock, passage, rng.permutation(rows), moved)
+    except BaseException as error:
+        W.padded.fill(0)
+        if isinstance(error, OverflowError):
+            return None  # descent makes shorter steps
         raise
     is_moved = moved >= 0
     indptr = np.append(0, np.cumsum(is_moved))
     costs = problem.costs[is_moved].astype(data.dtype)
-    return sp.csr_array((costs, moved[is_moved], indptr), shape=(data.n_examples, data.n_classes))
+    shape = data.n_examples, data.n_classes
+    z = sp.csr_array((costs, moved[is_moved], indptr), shape=shape)
+    engine.load(z)
+    return float(z.sum(dtype=np.float64)) - 0.5 * squared_norm(W.matrix)
