@@ -25,7 +25,7 @@ from __future__ import annotations
 import math
 import sys
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Protocol, TypeAlias
 
 from manyclass import _core
@@ -319,12 +319,12 @@ class NewtonPhase:
         self.wait, self.pause = sys.maxsize if for_good else self.pause, 2 * self.pause
 
 
+@dataclass(slots=True)
 class Pace:
     """Convergence rate of coordinate ascent: whether Newton rounds would be faster to the goal."""
 
-    def __init__(self) -> None:
-        self._seen: list[tuple[float, float]] = []  # (distance, passes), the last epochs
-        self._hidden = 0.0  # by how much they were too good
+    _seen: list[tuple[float, float]] = field(default_factory=list)  # (distance, passes), the last
+    _hidden: float = 0.0  # by how much they were too good
 
     def add(self, distance: float, passes: float) -> None:
         """Record an epoch: the logarithm of what is left over the goal, the work it took."""

@@ -69,12 +69,12 @@ class StoppingRule(Protocol):
         """Gap and violation; the shrunk loops have done enough when one falls to its value."""
 
 
+@dataclass(slots=True)
 class GapRule:
     """Stop at (P - D) / min(P, P(0) - D) <= tol: proven within tol of P, and of what is gained."""
 
-    def __init__(self, tol: float) -> None:
-        self.tol = tol
-        self._goal = 0.0
+    tol: float
+    _goal: float = 0.0
 
     def promising(self, full: Findings, scale: float, /) -> bool:
         """Compare the gap, which is that of the loop's beginning and so mostly too large."""
