@@ -1,4 +1,4 @@
-"""Warm starts of sets of labels, while rows and labels come and go."""
+"""Warm starts of label sets, while rows and labels come and go."""
 
 from __future__ import annotations
 
