@@ -130,9 +130,9 @@ def test_hostile_tensors(change, message, path, content):
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"C": 3.0}, "does not fit the search"),
+        ({"C": 3.0}, "is not a C of the search"),
         ({"C": "x"}, "C must be a number"),
-        ({"refit_time": -1.0}, "does not fit the search"),
+        ({"refit_time": -1.0}, "is not a C of the search"),
         ({"best_score": None}, "best_score must be a number"),
         ({"estimator": "MultinomialLogisticRegressionCV"}, ""),
         ({"params": {"Cs": -1}}, ""),

@@ -1,18 +1,18 @@
-"""Kinds of files of other programs, by their first bytes."""
+"""Recognition of files of other programs by their first bytes."""
 
 from __future__ import annotations
 
 import re
 
-LONGEST = 1 << 12  # bytes that are looked at
-LENGTH = 8  # bytes of it in safetensors
+LONGEST = 1 << 12  # number of bytes that are checked
+LENGTH = 8  # bytes of the length in safetensors
 KINDS = {
     rb"PAR1": "a Parquet file",
     rb"ARROW1": "an Arrow (Feather) file",
     rb"\xff\xff\xff\xff": "an Arrow stream",
     rb"FEA1": "a Feather file of version 1 (write it again, with version=2)",
-    rb"\x93NUMPY": "an array of NumPy (.npy)",
-    rb"PK\x03\x04": "a zip archive, such as .npz or a file of skops",
+    rb"\x93NUMPY": "a NumPy array (.npy)",
+    rb"PK\x03\x04": "a zip archive, such as .npz or a skops file",
     rb"\x80[\x02-\x05][^\0]": "a pickle",
     rb"\x89HDF": "an HDF5 file",
     rb"SQLite": "an SQLite database",
@@ -20,15 +20,15 @@ KINDS = {
     rb"svm_type ": "a model of LIBSVM",
     rb"\x08[\x01-\x7f]\x12": "an ONNX model",
     rb"<(!DOCTYPE|!doctype|html)": "an HTML page",
-    rb"\x28\xb5\x2f\xfd": "a file that Zstandard compressed",
-    rb"\x1f\x8b": "a file that gzip compressed",
-    rb"BZh": "a file that bzip2 compressed",
-    rb"\xfd7zXZ": "a file that xz compressed",
+    rb"\x28\xb5\x2f\xfd": "a file compressed by Zstandard",
+    rb"\x1f\x8b": "a file compressed by gzip",
+    rb"BZh": "a file compressed by bzip2",
+    rb"\xfd7zXZ": "a file compressed by xz",
 }
 
 
 def kind_of(start: bytes) -> str | None:
-    r"""Return what a file with these first bytes is, or None where that is not known.
+    r"""Return the kind of a file with these first bytes, or None if it is unknown.
 
     Examples
     --------
@@ -36,15 +36,15 @@ def kind_of(start: bytes) -> str | None:
     >>> kind_of(b"PAR1\x15\x04")
     'a Parquet file'
     """
-    if start[LENGTH : LENGTH + 1] == b"{":  # safetensors, whose length comes first
+    if start[LENGTH : LENGTH + 1] == b"{":  # safetensors, which begins with a length
         return None
     if _is_arff(start):
-        return "an ARFF file, of Weka (convert it to CSV or Parquet)"
+        return "an ARFF file of Weka (convert it to CSV or Parquet)"
     return next((kind for begin, kind in KINDS.items() if re.match(begin, start, re.DOTALL)), None)
 
 
 def _is_arff(start: bytes) -> bool:
-    """Whether the first line that is no comment names a relation."""
+    """Whether the first line that is not a comment names a relation."""
     lines = (line.strip() for line in start.splitlines())
     first = next((line for line in lines if line and not line.startswith(b"%")), b"")
     return first.lower().startswith(b"@relation")
