@@ -1,4 +1,5 @@
 """The proximal Newton method of support vector machines over sums of rows, in NumPy.
 
-May import solvers' engines, stopping and weights, problem and below. Begin with proximal_newton.py.
+May import engines, stopping and weights of solvers, problem and the layers below. Begin with
+proximal_newton.py.
 """

@@ -1,18 +1,18 @@
-"""Rounds of the proximal Newton method for support vector machines, wherever the rows are.
+"""Rounds of the proximal Newton method for support vector machines, for rows in any place.
 
     min_W  phi(W) = 1/2 ||W||^2 + sum_i phi_i(W)      (around zbar, with epsilon)
 
 is once differentiable; its gradient is W - W(z), where z maximizes the terms of the rows (formulas:
-cpp/newton/proximal_kernels.hpp). A round takes Newton steps until W is close to the minimizer.
-Then zbar moves towards z, the proximal point of D, as far as D rises, and epsilon follows the
-number of steps. So zbar stays feasible, and D never falls.
+cpp/newton/proximal_kernels.hpp). A round makes Newton steps until W is close to the minimizer. Then
+zbar moves towards z, the proximal point of D, as long as D increases, and epsilon is adjusted by
+the number of steps. So zbar stays feasible, and D never decreases.
 
-Directions, and what a slope costs, depend on the rows (``NewtonSteps``):
+Directions and the cost of slopes depend on the rows (``NewtonSteps``):
 
     z in lanes         compiled (``_core.ProximalNewton``, cpp/newton/proximal_newton.hpp): by
-                       conjugate gradients, one length after another
+                       conjugate gradients, one length at a time
     in parts or lists  steps_on_parts.py, newton_on_lists.py: by the Hessian itself, several lengths
-                       at once, which takes few sums over all rows
+                       at once, which needs few sums over all rows
 
 Sources: Rockafellar 1976 (augmented Lagrangians and the proximal point algorithm); Li, Sun, Toh
 2018 (semismooth Newton inside it, for the lasso); Yin, Li 2019 (for support vector machines).
@@ -27,16 +27,17 @@ from typing import Protocol, TypeAlias
 # D + slope t - curvature t^2 / 2.
 Response: TypeAlias = tuple[float, float, float, float]
 
-MOST_STEPS = 10  # of a round
-# Slopes along a step are asked for until one is FLAT, as a part of the slope at 0. Where one alone
-# is answered, it is the secant's, but not within NEAR_END of the ends of the bracket.
+MOST_STEPS = 10  # largest number of steps of a round
+# Slopes along a step are computed until one is FLAT, relative to the slope at 0. If only one slope
+# is computed at a time, its length is the secant's, but not within NEAR_END of the ends of the
+# bracket.
 FLAT, NEAR_END, MOST_TURNS = 0.1, 0.1, 12
 SHARES = (1 / 64, 1 / 16, 1 / 8, 1 / 4, 3 / 8, 1 / 2, 3 / 4, 7 / 8)
 LONGER = (2.0, 4.0, 8.0, 16.0, 32.0, 64.0, 128.0, 256.0)
-NEARLY_WHOLE = 0.75  # a step of zbar from here on is made whole
-# The first epsilon, in gaps over ||zbar||^2: large enough for Newton's method to take whole steps.
+NEARLY_WHOLE = 0.75  # longer steps of zbar are rounded up to whole steps
+# The first epsilon, in units of gap / ||zbar||^2: large enough for full Newton steps.
 FIRST_EPSILON = 5.0
-# epsilon follows the number of Newton steps of a round: (steps at most, factor of epsilon).
+# epsilon is adjusted by the number of Newton steps of a round: (most steps, factor of epsilon).
 IDLE_STEPS = 1
 EPSILON_STEPS = ((IDLE_STEPS, 0.1), (4, 0.5), (9, 0.7), (MOST_STEPS, 4.0))
 
@@ -50,15 +51,14 @@ class NewtonSteps(Protocol):
     def direction(self, budget: int) -> float:
         """Find the direction of a step; return the slope of phi along it.
 
-        0 where rounding hides any further progress, or after so many scores of the round, where
-        these are limited.
+        0 if rounding prevents further progress, or if the budget of scores of the round is used up.
         """
 
     def slopes(self, lengths: list[float]) -> list[float]:
-        """Return the slopes at the first of these lengths, or at all where that costs no more."""
+        """Return the slopes at the first of these lengths, or at all if that costs the same."""
 
     def advance(self, length: float) -> Response:
-        """Make the step; return the response there."""
+        """Make the step; return the response at its end."""
 
 
 def length_of_round(
@@ -69,27 +69,27 @@ def length_of_round(
     accepted: float = FLAT,
     most_steps: int = MOST_STEPS,
 ) -> float:
-    """Minimize phi until W is close, or by so many steps; return how far zbar is to move.
+    """Minimize phi until W is close, or for a number of steps; return the step of zbar.
 
     Parameters
     ----------
     steps : NewtonSteps
     epsilon : float
     budget : int, default=0
-        Scores, for ``NewtonSteps.direction``.
+        Number of scores, for ``NewtonSteps.direction``; 0: no limit.
     accepted : float, default=FLAT
-        As FLAT, of the whole step: more where its response is known at once.
+        Like FLAT, for the whole step: larger if its response is computed together with its slope.
     most_steps : int, default=MOST_STEPS
 
     Returns
     -------
     float
-        t of zbar + t (z - zbar), where D is highest, or nearly; 0 where it does not rise.
+        t of zbar + t (z - zbar) that nearly maximizes D; 0 if D does not increase.
     """
     found = steps.respond(epsilon)
     for _ in range(most_steps):
         gradient, distance, slope, curvature = found
-        # z is as near to the proximal point as it needs to be, and better than zbar
+        # z is close enough to the proximal point, and better than zbar
         if gradient <= 2 * math.sqrt(epsilon * distance) and slope > 0.5 * curvature:
             break
         t = _length(steps, budget, accepted)
@@ -104,17 +104,17 @@ def length_of_round(
 
 
 def first_epsilon(gap: float, squares: float) -> float:
-    """Return the first epsilon, given P - D and ||zbar||^2; not finite where all z are 0."""
+    """Return the first epsilon, given P - D and ||zbar||^2; not finite if all z are 0."""
     return FIRST_EPSILON * gap / squares if squares > 0 else math.nan
 
 
 def next_epsilon(epsilon: float, n_steps: int) -> float:
-    """Return the epsilon that follows a round of so many steps."""
+    """Return the epsilon after a round with this number of steps."""
     return epsilon * next(by for most, by in EPSILON_STEPS if n_steps <= most)
 
 
 def _length(steps: NewtonSteps, budget: int, accepted: float) -> float:
-    """Find a direction; return a length where phi is nearly flat along it, 0 if there is none."""
+    """Find a direction; return a length at which phi is nearly flat along it; 0: none."""
     at_zero = steps.direction(budget)
     if not at_zero < 0:
         return 0.0
