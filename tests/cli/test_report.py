@@ -109,7 +109,7 @@ def test_evaluate_report_of_many_classes(run, here):
     save_model("m", MulticlassSVC(C=10, random_state=0).fit(np.eye(60), labels))
     Path("data").write_text("".join(f"{c} {c + 1}:1\n" for c in [*labels, *range(5)]) + "7 9:1\n")
     lines = run.works("evaluate", "data", "m", "--report")
-    assert "the 20 classes of the lowest F1" in lines
+    assert "the 20 classes with the lowest F1" in lines
     assert "the 10 largest classes" in lines
     assert any(line.split(" more classes")[0].isdigit() for line in lines)
 

@@ -315,5 +315,5 @@ def test_a_series_of_text_is_told_as_text():
     texts = pd.Series(["red apple", "green pear"], name="words")
     with pytest.raises(ValueError, match=r"text in the column 'words'.*TfidfVectorizer"):
         MulticlassSVC().fit(texts, [0, 1])
-    with pytest.raises(ValueError, match=r"X holds text, and.*TfidfVectorizer"):
+    with pytest.raises(ValueError, match=r"X holds text, but.*TfidfVectorizer"):
         MulticlassSVC().fit(texts.rename(None), [0, 1])

@@ -90,9 +90,7 @@ def is_table(args: argparse.Namespace) -> bool:
 def check_label(args: argparse.Namespace) -> None:
     """Refuse a table without the name of its labels, which predict alone does not need."""
     if args.label is None and args.command != "predict":
-        raise UsageError(
-            f"{args.data}: is a table, and one of its columns holds the labels; name it by --label"
-        )
+        raise UsageError(f"{args.data}: is a table; name the column of the labels by --label")
 
 
 def log_read(args: argparse.Namespace, began: float, log: Say, *sizes: str) -> None:
