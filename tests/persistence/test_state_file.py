@@ -195,7 +195,7 @@ HOSTILE = {
     ),
     "'all'": ("svc", {}, {"formulation": "all"}),
     "do not add up to 1": ("log_u", {"log_u": lambda v: v - 1}, {}),
-    "no logarithms": ("log_u", {"log_u": lambda v: v * np.nan}, {}),
+    "logarithms": ("log_u", {"log_u": lambda v: v * np.nan}, {}),
     "requires the weights": ("log_u", {"weights": lambda W: None}, {}),
     "weights are not finite": ("logistic", {"weights": lambda W: W * np.inf}, {}),
     "a label twice": ("multilabel", {"sets.labels": lambda c: 0 * c + 1}, {}),
