@@ -70,7 +70,7 @@ def test_labels_of_no_class(run, tiny):
 def test_only_reports_are_replaced(run, tiny):
     Path("other.html").write_text("<!doctype html>\n<title>mine</title>")
     message = run.fails("report", "abc", "-o", "other.html")
-    assert message.startswith("other.html: is no report of manyclass and would be overwritten; ")
+    assert message.startswith("other.html: is not a report of manyclass and would be overwritten; ")
     assert message.endswith("choose another name, or give --force")
     assert "is an input too" in run.fails("report", "abc", "tiny", "-o", "tiny", "--force")
     run.works("report", "abc", "-o", "other.html", "--force")
