@@ -32,7 +32,7 @@ def test_a_page_with_data_and_names(run, tiny):
     lines = run.works("report", "abc", "tiny", "-o", "p", "--feature-names", "words")
     assert [line.split()[0] for line in lines] == ["read", "wrote"]
     page = Path("p").read_text("utf-8")
-    assert "judged on tiny" in page
+    assert "evaluated on tiny" in page
     assert "béret" in page
     assert "&lt;b&gt;" in page
     assert "never seen" not in page
