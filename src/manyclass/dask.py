@@ -1,4 +1,4 @@
-"""Estimators on the rows of Dask collections, where the workers have them."""
+"""Estimators for Dask collections, trained on the workers that hold the rows."""
 
 from __future__ import annotations
 
@@ -51,14 +51,14 @@ class DaskMixin(ClusterMixin):
         Parameters
         ----------
         X : dask.array.Array or dask.dataframe.DataFrame of shape (n_samples, n_features)
-            In chunks of rows, which are dense or CSR. Chunks that workers have in memory stay
-            there; others are loaded evenly. A chunk may be empty. Chunks that are arrays on devices
-            are trained there.
+            Chunked by rows, dense or CSR. Chunks in the memory of a worker stay there; other
+            chunks are loaded evenly over the workers. Chunks may be empty. Chunks that are arrays
+            on a device are trained on it.
         y : dask.array.Array or dask.dataframe.Series of shape (n_samples,), or str, default=None
-            Classes: numbers or strings. Or the name of their column of a DataFrame X ("label" when
-            None), whose other columns are features.
+            Classes: numbers or strings. If X is a DataFrame, y may be the name of the column of
+            the classes (None: "label"); the other columns are features.
         sample_weight : like y, default=None
-            Not negative.
+            Non-negative weights of the rows.
 
         Returns
         -------
@@ -67,10 +67,10 @@ class DaskMixin(ClusterMixin):
         Raises
         ------
         TypeError
-            If X or y is no Dask collection.
+            If X or y is not a Dask collection.
         ValueError
-            If chunks do not fit each other: the error names the part. Else as
-            the plain estimator's ``fit``.
+            If the chunks of X, y and sample_weight do not match (the message names the part), or
+            as in ``fit`` of the estimator for one process.
         """
         rows, targets, weights = taken(X, y, sample_weight)
         blocks = chunks_of(rows, targets, weights)
@@ -84,12 +84,12 @@ class DaskMixin(ClusterMixin):
         return self
 
     def score(self, X: Collection, y: Collection = None, sample_weight: Collection = None) -> float:
-        """Return the share of rows, by weight, whose class is predicted.
+        """Compute the accuracy: the weighted fraction of rows that are predicted correctly.
 
         Parameters
         ----------
         X, y, sample_weight
-            As for ``fit``; or arrays of this process.
+            As in ``fit``, or arrays of this process.
 
         Returns
         -------
@@ -125,28 +125,28 @@ class DaskMixin(ClusterMixin):
 
 @documented(like=ClusterLogisticRegression)
 class DaskMultinomialLogisticRegression(DaskMixin, ClusterLogisticRegression):  # type: ignore[misc]  # fit takes collections
-    """Multinomial logistic regression, certified, on the rows of Dask collections.
+    """Multinomial logistic regression on Dask collections, with a certificate.
 
-    The problem, the parameters and the fitted attributes are those of
-    ``MultinomialLogisticRegression``. The rows stay with the workers of the current
-    ``distributed.Client``, which answer with sums; Newton's method runs in this process, and its
-    certificate is of all rows.
+    The problem, the parameters and the fitted attributes are the same as in
+    ``MultinomialLogisticRegression``. The rows stay on the workers of the current
+    ``distributed.Client``, which return sums. Newton's method runs in this process. The
+    certificate covers all rows.
 
     Attributes
     ----------
     classes_, coef_, intercept_, n_iter_, certificate_, history_, n_features_in_, feature_names_in_
-        As of ``MultinomialLogisticRegression``.
+        As in ``MultinomialLogisticRegression``.
     feature_columns_ : list of str
-        Columns of a DataFrame that are features, where y is one of its columns.
+        Feature columns of the DataFrame, if y is one of its columns.
 
     See Also
     --------
-    MultinomialLogisticRegression : The same for arrays of one process.
+    MultinomialLogisticRegression : The same problem for arrays in one process.
 
     Notes
     -----
-    A worker that is lost costs the loading of its chunks, from their graph; training continues.
-    Results repeat for the same chunks on as many workers, with one thread each.
+    If a worker is lost, its chunks are loaded again from the task graph, and training continues.
+    Results are reproducible for the same chunks on the same number of workers with one thread each.
 
     Examples
     --------
@@ -166,29 +166,29 @@ class DaskMultinomialLogisticRegression(DaskMixin, ClusterLogisticRegression):  
 
 @documented(like=ClusterSVC)
 class DaskMulticlassSVC(DaskMixin, ClusterSVC):  # type: ignore[misc]  # fit takes collections
-    """Support vector machines, certified, on the rows of Dask collections.
+    """Support vector machines on Dask collections, with a certificate.
 
-    The problem and the fitted attributes are those of ``MulticlassSVC``. The rows stay with the
-    workers of the current ``distributed.Client``: consensus ADMM visits them there with exact
-    steps, and its certificate is of all rows. It suits many classes or many features. Where
-    rows far outnumber features it takes many rounds, which Newton's method replaces if the weights
-    are few.
+    The problem and the fitted attributes are the same as in ``MulticlassSVC``. The rows stay on the
+    workers of the current ``distributed.Client``, which update their dual variables in rounds of
+    consensus ADMM. The certificate covers all rows. The method suits many classes or many features.
+    If rows far outnumber features, it needs many rounds; Newton's method replaces them if the
+    weights are few.
 
     Attributes
     ----------
     classes_, coef_, intercept_, n_iter_, certificate_, history_, n_features_in_, feature_names_in_
-        As of ``MulticlassSVC``; an epoch is a round.
+        As in ``MulticlassSVC``; an epoch is a round.
     feature_columns_ : list of str
-        Columns of a DataFrame that are features, where y is one of its columns.
+        Feature columns of the DataFrame, if y is one of its columns.
 
     See Also
     --------
-    MulticlassSVC : The same for arrays of one process.
+    MulticlassSVC : The same problem for arrays in one process.
 
     Notes
     -----
-    A worker that is lost costs the loading of its chunks, from their graph; their dual variables
-    begin again at 0, and training continues.
+    If a worker is lost, its chunks are loaded again from the task graph, their dual variables
+    restart at 0, and training continues.
 
     Examples
     --------
@@ -209,17 +209,17 @@ class DaskMulticlassSVC(DaskMixin, ClusterSVC):  # type: ignore[misc]  # fit tak
 def taken(
     X: Collection, y: Collection, sample_weight: Collection
 ) -> tuple[Collection, Collection, Collection]:
-    """Return X, y and weights as collections: columns of X where y is a name, or None.
+    """Return X, y and weights as collections; y and weights may be names of columns of X.
 
     Raises
     ------
     TypeError, ValueError
-        If X is no DataFrame then, or has no such column.
+        If y is a name and X is not a DataFrame, or has no such column.
     """
     if not (y is None or isinstance(y, str)):
         return X, y, sample_weight
     if not (_is_collection(X) and hasattr(X, "columns")):
-        raise TypeError(f"y must be given where X is no dask DataFrame, but {type(X).__name__}")
+        raise TypeError(f"y must be given if X is not a dask DataFrame, but {type(X).__name__}")
     label = "label" if y is None else y
     named = [label, sample_weight] if isinstance(sample_weight, str) else [label]
     for name in named:
@@ -230,12 +230,12 @@ def taken(
 
 
 def chunks_of(X: Collection, y: Collection, sample_weight: Collection) -> list[tuple[Delayed, ...]]:
-    """Return the chunks of X, y and perhaps weights that belong together.
+    """Return the matching chunks of X, y and perhaps weights.
 
     Raises
     ------
     TypeError, ValueError
-        If they are no collections, or in other chunks.
+        If they are not collections, or are chunked differently.
     """
     rows = _blocks(X, "X")
     found = [rows]
@@ -258,7 +258,7 @@ def chunks_of(X: Collection, y: Collection, sample_weight: Collection) -> list[t
 
 
 def _blocks(values: Collection, name: str) -> list[Delayed]:
-    """Return the parts of a collection, each a Delayed."""
+    """Return the parts of a collection, as Delayed objects."""
     if isinstance(values, da.Array):
         if values.ndim == 2 and values.numblocks[1] > 1:
             raise ValueError(
@@ -267,7 +267,7 @@ def _blocks(values: Collection, name: str) -> list[Delayed]:
             )
         return list(values.to_delayed().ravel())
     if _is_collection(values):
-        # Optimized, reads of few columns are fused to fewer parts than those of many.
+        # Optimization would fuse reads of few columns to fewer parts than reads of many columns.
         return list(values.to_delayed(optimize_graph=False))
     raise TypeError(
         f"{name} must be a dask array, DataFrame or Series, not {type(values).__name__}; use "
@@ -295,5 +295,5 @@ def _client() -> distributed.Client:
 
 
 def _shared(model: Model) -> Delayed:
-    """Return a model as one node of a graph."""
+    """Return a model as one node of a task graph."""
     return delayed(model, name=f"manyclass_model-{uuid.uuid4().hex}", traverse=False)

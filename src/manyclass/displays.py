@@ -1,4 +1,4 @@
-"""Plots, by the conventions of scikit-learn's Display classes; they need matplotlib."""
+"""Plots with the interface of scikit-learn's Display classes; they need matplotlib."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ if TYPE_CHECKING:
     from matplotlib.artist import Artist
     from matplotlib.axes import Axes
 
-N_POINTS = 400  # of the curve of a gap
+N_POINTS = 400  # points of the curve of a gap
 
 
 def _axes_for(ax: Axes | None, name: str) -> Axes:
-    """Return the given axes, or those of a new figure.
+    """Return the given axes, or the axes of a new figure.
 
     Raises
     ------
@@ -45,22 +45,23 @@ class CPathDisplay:
     Parameters
     ----------
     Cs : ndarray of shape (n_Cs,)
-        Where there is a score, ascending.
+        Values of C with a score, ascending.
     score_mean : ndarray of shape (n_Cs,), or None
-    score_std : ndarray of shape (n_Cs,), or None
-        Over the folds.
-    gap_Cs, gaps : ndarray of shape (n_gaps,)
-        Relative gaps that are proven, and where.
-    C : float, default=None
-        What was chosen.
+    Mean score.
+        score_std : ndarray of shape (n_Cs,), or None
+    Standard deviation over the folds.
+        gap_Cs, gaps : ndarray of shape (n_gaps,)
+    Values of C, and the proven relative gap at each.
+        C : float, default=None
+    The chosen C.
     score_name : str, default="score"
 
     Attributes
     ----------
     ax_ : matplotlib Axes
-        Of the score, or of the gaps where there is no score.
+        Axes of the score, or of the gaps if there is no score.
     gap_ax_ : matplotlib Axes
-        Of the gaps, which share its axis of C.
+        Axes of the gaps, with the same axis of C.
     figure_ : matplotlib Figure
     lines_ : list of matplotlib Artist
 
@@ -104,9 +105,9 @@ class CPathDisplay:
         ----------
         estimator : estimator
         ax : matplotlib Axes, default=None
-            Those of a new figure when None.
+            None: the axes of a new figure.
         **options
-            Of the line of the score.
+            Options of the line of the score.
 
         Returns
         -------
@@ -117,7 +118,7 @@ class CPathDisplay:
         NotFittedError
             If the estimator is not fitted.
         TypeError
-            If it has no scores for several C.
+            If the estimator has no scores for several C.
         """
         if not isinstance(estimator, CrossValidationMixin):
             raise TypeError(
@@ -137,17 +138,17 @@ class CPathDisplay:
     def from_scores(
         cls, Cs: Numbers, scores: Numbers, gaps: Numbers, *, C: float, scoring: object
     ) -> Self:
-        """Return the display of a table of scores, not yet plotted.
+        """Return a display for a table of scores, without plotting it.
 
         Parameters
         ----------
         Cs : ndarray of shape (n_Cs,)
         scores, gaps : ndarray of shape (n_folds, n_Cs)
-            C with NaN are left out.
+            Values of C with NaN are left out.
         C : float
-            What was chosen.
+            The chosen C.
         scoring : str, callable or None
-            Names the score.
+            Used as the name of the score.
 
         Returns
         -------
@@ -168,15 +169,15 @@ class CPathDisplay:
 
     @classmethod
     def from_path(cls, path: CPath, *, ax: Axes | None = None, **options: object) -> Self:
-        """Plot a path: accuracies where it was given a validation set, and the gap at every C.
+        """Plot a path: the gap at every C, and the accuracies if it has a validation set.
 
         Parameters
         ----------
         path : CPath
         ax : matplotlib Axes, default=None
-            Those of a new figure when None.
+            None: the axes of a new figure.
         **options
-            Of the line of the accuracies.
+            Options of the line of the accuracies.
 
         Returns
         -------
@@ -197,7 +198,7 @@ class CPathDisplay:
         ).plot(ax=ax, **options)
 
     def plot(self, ax: Axes | None = None, **options: object) -> Self:
-        """Plot, with the options of ``from_estimator``; return self."""
+        """Plot with the options of ``from_estimator``; return self."""
         ax = _axes_for(ax, "CPathDisplay")
         self.ax_, self.figure_ = ax, ax.figure
         self.lines_: list[Artist] = []
@@ -235,29 +236,29 @@ class CPathDisplay:
 
 
 class ConvergenceDisplay:
-    """Relative gap against seconds, with what was proven at the end.
+    """Relative gap against seconds, with the certificate at the end.
 
     Use ``from_estimator``. The gaps of the epochs are estimates; the last point is the certificate.
 
     Parameters
     ----------
     seconds : ndarray of shape (n_epochs,)
-        Since training began, at the end of each epoch.
+        Time since the start of training, at the end of each epoch.
     objectives : ndarray of shape (n_epochs,)
         Estimates of P.
     gaps : ndarray of shape (n_epochs,)
         Estimates of the relative gap.
     objective, gap : float, default=None
-        Of the certificate: P, and the relative gap.
+        P and the relative gap of the certificate.
     tol : float, default=None
-        What was asked for.
+        Requested tolerance.
 
     Attributes
     ----------
     ax_ : matplotlib Axes
-        Of the gap.
+        Axes of the gap.
     objective_ax_ : matplotlib Axes, or None
-        Of the objective, if it was asked for.
+        Axes of the objective, if plotted.
     figure_ : matplotlib Figure
     lines_ : list of matplotlib Artist
 
@@ -303,11 +304,11 @@ class ConvergenceDisplay:
         ----------
         estimator : MulticlassSVC, MultinomialLogisticRegression, or one of them with CV
         ax : matplotlib Axes, default=None
-            Those of a new figure when None.
+            None: the axes of a new figure.
         objective : bool, default=False
             Whether to plot the objective, too.
         **options
-            Of the line of the gaps.
+            Options of the line of the gaps.
 
         Returns
         -------
@@ -318,7 +319,7 @@ class ConvergenceDisplay:
         NotFittedError
             If the estimator is not fitted.
         TypeError
-            If it keeps no history of gaps.
+            If the estimator has no history of gaps.
         """
         check_is_fitted(estimator)
         history = getattr(estimator, "history_", None)
@@ -341,7 +342,7 @@ class ConvergenceDisplay:
         ).plot(ax=ax, objective=objective, **options)
 
     def plot(self, ax: Axes | None = None, *, objective: bool = False, **options: object) -> Self:
-        """Plot, with the options of ``from_estimator``; return self."""
+        """Plot with the options of ``from_estimator``; return self."""
         ax = _axes_for(ax, "ConvergenceDisplay")
         self.ax_, self.figure_ = ax, ax.figure
         self.lines_: list[Artist] = []

@@ -1,11 +1,11 @@
-"""Models in ONNX: importing this module lets skl2onnx convert them, in pipelines as well.
+"""Export to ONNX: importing this module registers the models with skl2onnx.
 
-It needs skl2onnx (``pip install skl2onnx``). The outputs are those of skl2onnx's other
-classifiers: ``label``, and ``probabilities`` of shape (n_samples, n_classes). A model without
-probabilities has its scores there (of two classes: -s and s); ``to_onnx`` calls them ``scores``.
-The options of skl2onnx, ``zipmap`` (a dictionary for each row instead, unless it is False),
-``raw_scores`` (scores also where there are probabilities), ``nocl`` and ``output_class_labels``,
-work as there.
+It needs skl2onnx (``pip install skl2onnx``), which then also converts pipelines with these models.
+The outputs are the same as for the classifiers of skl2onnx: ``label``, and ``probabilities`` of
+shape (n_samples, n_classes). For a model without probabilities, the second output holds the scores
+(with two classes: -s and s); ``to_onnx`` names it ``scores``. The options of skl2onnx are
+supported: ``zipmap`` (unless it is False, a dictionary for each row), ``raw_scores`` (scores
+instead of probabilities), ``nocl`` and ``output_class_labels``.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ if TYPE_CHECKING:
 
 __all__ = ["register", "to_onnx"]
 
-MAX_BYTES = (1 << 31) - (1 << 20)  # of a file of protocol buffers, less what is not weights
+MAX_BYTES = (1 << 31) - (1 << 20)  # of a protocol buffer file, minus the content besides weights
 OURS = (
     MulticlassSVC,
     MultinomialLogisticRegression,
@@ -79,8 +79,8 @@ OPTIONS = {
     "raw_scores": BOTH,
 }
 NAN = "in float64 skl2onnx gives NaN for rows of zeros; use float32"
-# Steps that skl2onnx 1.20 converts to other results: the parameter, whether it does (of the step,
-# and of graphs in float64), and the advice.
+# Steps for which skl2onnx 1.20 gives different results: the parameter, a function (of the step and
+# of whether the graph is in float64) that returns whether results differ, and the advice.
 Refusal = tuple[type[BaseEstimator], str, Callable[[BaseEstimator, bool], bool], str]
 REFUSED: tuple[Refusal, ...] = (
     (
@@ -108,7 +108,7 @@ REFUSED: tuple[Refusal, ...] = (
 
 
 def register() -> None:
-    """Register the converters with skl2onnx, which importing ``manyclass.onnx`` does."""
+    """Register the converters with skl2onnx; importing ``manyclass.onnx`` calls this function."""
     for kind in OURS:
         skl2onnx.update_registered_converter(
             kind, f"Manyclass{kind.__name__}", _set_shapes, _convert, options=OPTIONS
@@ -119,37 +119,38 @@ def register() -> None:
 def to_onnx(model: ClassifierMixin | Pipeline, dtype: DTypeLike = np.float32) -> ModelProto:
     """Convert a fitted model, or a pipeline that ends with one, to ONNX.
 
-    What ``skl2onnx.to_onnx`` does with an input ``X`` of shape (n, n_features) and without maps. A
-    pipeline that begins with a vectorizer has an input ``text`` of strings of shape (n, 1); with a
-    ColumnTransformer of vectorizers, an input for each column, of its name. Call
+    Calls ``skl2onnx.to_onnx`` with an input ``X`` of shape (n, n_features) and ``zipmap=False``. A
+    pipeline that begins with a vectorizer has an input ``text`` of strings of shape (n, 1). With a
+    ColumnTransformer of vectorizers, there is an input for each column, with its name. Call
     ``skl2onnx.to_onnx`` for other inputs and options.
 
     Parameters
     ----------
     model : MulticlassSVC, MultinomialLogisticRegression, StochasticClassifier, MultilabelSVC
-        Or one with CV, or a Pipeline that ends with one; the converters of its other steps are
-        skl2onnx's own. Fitted, with classes that are whole numbers, bool or strings.
+        A fitted model, also with CV, or a Pipeline that ends with one. The other steps are
+        converted by skl2onnx. The classes must be whole numbers, bool or strings.
     dtype : {numpy.float32, numpy.float64}, default=numpy.float32
         Type of the input, the weights and the scores. With float32, rows whose best two scores
-        are equal up to float32's rounding may get another label.
+        are equal up to rounding in float32 may get a different label.
 
     Returns
     -------
     onnx.ModelProto
-        With the outputs ``label`` (n,), int64 or string, and ``probabilities`` (n, n_classes), or
-        of a model without probabilities ``scores`` (n, n_classes), of two classes -s and s. Of a
-        MultilabelSVC ``label`` is (n, n_labels), 0 or 1, int64, in the order of ``classes_``.
+        Graph with the outputs ``label`` of shape (n,), int64 or string, and ``probabilities`` of
+        shape (n, n_classes). A model without probabilities has ``scores`` of shape (n, n_classes)
+        instead, with two classes -s and s. For a MultilabelSVC, ``label`` has the shape
+        (n, n_labels), with 0 or 1, int64, in the order of ``classes_``.
 
     Raises
     ------
     TypeError
-        If it is something else.
+        If `model` is not one of these.
     sklearn.exceptions.NotFittedError
         If the model is not fitted.
     ValueError
-        If dense weights take more than the 2 GB that a file of this kind holds, or overflow, the
-        classes are of another kind, or a pipeline takes no table of numbers; if skl2onnx cannot
-        convert a step, or gives it other results than scikit-learn does.
+        If dense weights need more than 2 GB, the limit of ONNX files, or overflow; if the classes
+        have a different type; if the input of a pipeline is not a table of numbers; if skl2onnx
+        cannot convert a step, or converts it to different results than scikit-learn.
 
     Examples
     --------
@@ -183,7 +184,7 @@ def to_onnx(model: ClassifierMixin | Pipeline, dtype: DTypeLike = np.float32) ->
             final_types=[("label", None), (_name_of_numbers(last), None)],
             options=options,
         )
-    except RuntimeError as error:  # what skl2onnx does not know: NotImplementedError and others
+    except RuntimeError as error:  # unsupported steps raise NotImplementedError and other errors
         raise ValueError(f"skl2onnx cannot convert the pipeline: {one_line(error)}") from error
     return proto
 
@@ -191,7 +192,7 @@ def to_onnx(model: ClassifierMixin | Pipeline, dtype: DTypeLike = np.float32) ->
 def _inputs(
     model: ClassifierMixin | Pipeline, kind: type[data_types.TensorType]
 ) -> tuple[list[tuple[str, data_types.TensorType]], dict[int, Settings]]:
-    """Return the inputs of the graph, and the options for what reads them."""
+    """Return the inputs of the graph, and the options for the steps that read them."""
     vectorizers = vectorizers_of(model) if isinstance(model, Pipeline) else None
     if vectorizers is not None:
         check_vectorizers(vectorizers)
@@ -201,8 +202,8 @@ def _inputs(
     width = getattr(model, "n_features_in_", None)
     if width is None:
         raise ValueError(
-            f"{type(model.steps[0][1]).__name__} takes no table of numbers; call skl2onnx.to_onnx "
-            "with the input's type (initial_types)"
+            f"{type(model.steps[0][1]).__name__} does not take a table of numbers; call "
+            "skl2onnx.to_onnx with the input's type (initial_types)"
         )
     return [("X", kind([None, width]))], {}
 
@@ -213,7 +214,7 @@ def _name_of_numbers(model: ClassifierMixin | Pipeline) -> str:
 
 
 def _input_kind(dtype: DTypeLike) -> type[data_types.TensorType]:
-    """Return skl2onnx's type of a table of numbers."""
+    """Return the type of skl2onnx for a table of numbers."""
     kinds: dict[str, type[data_types.TensorType]] = {
         "float32": data_types.FloatTensorType,
         "float64": data_types.DoubleTensorType,
@@ -225,10 +226,10 @@ def _input_kind(dtype: DTypeLike) -> type[data_types.TensorType]:
 
 
 def _check_steps(pipeline: Pipeline, *, double: bool) -> None:
-    """Refuse steps that are not fitted, and those that would predict otherwise."""
+    """Refuse steps that are not fitted, and steps that would give different results."""
     for _, step in pipeline.steps:
         check_is_fitted(step)
-    for name, step in pipeline.get_params().items():  # those within others, too
+    for name, step in pipeline.get_params().items():  # nested steps, too
         for kind, parameter, applies, why in REFUSED:
             if isinstance(step, kind) and applies(step, double):
                 raise ValueError(
@@ -267,7 +268,7 @@ def _check_classes(classes: Array) -> None:
         and float(np.abs(classes.astype(np.float64)).max()) < 2.0**63
     )
     if not whole:
-        raise ValueError("ONNX holds classes that are whole numbers or strings, and no others")
+        raise ValueError("ONNX supports only classes that are whole numbers or strings")
 
 
 def _encoded(name: str) -> bytes:
@@ -275,13 +276,13 @@ def _encoded(name: str) -> bytes:
         return name.encode()
     except UnicodeEncodeError as error:
         raise ValueError(
-            f"the class {name!r} has no place in ONNX, whose strings are UTF-8 ({error.reason}); "
-            "rename it"
+            f"the class {name!r} cannot be stored in ONNX, whose strings are UTF-8 "
+            f"({error.reason}); rename it"
         ) from error
 
 
 def _convert(scope: Scope, operator: Operator, container: ModelComponentContainer) -> None:
-    """Write the graph: scores, the largest one's label, and probabilities or scores."""
+    """Write the graph: scores, the label of the largest score, and probabilities or scores."""
     graph = _Graph(scope, container)
     given, X = operator.raw_operator, operator.inputs[0].full_name
     is_search = hasattr(given, "best_estimator_") and not isinstance(given, MultilabelSVC)

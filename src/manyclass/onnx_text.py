@@ -26,11 +26,11 @@ if TYPE_CHECKING:
     from skl2onnx.common._container import ModelComponentContainer
     from skl2onnx.common._topology import Operator, Scope
 
-TFIDF = "SklearnTfidfTransformer"  # skl2onnx's name, also of the second half of a TfidfVectorizer
+TFIDF = "SklearnTfidfTransformer"  # skl2onnx's name, also for the second half of a TfidfVectorizer
 PATTERN = CountVectorizer().token_pattern
-# What it matches, for RE2, whose \w is an ASCII letter.
+# Its pattern for RE2, where \w is an ASCII letter.
 WORD = r"[\p{L}\p{N}_][\p{L}\p{N}_]+"
-LOCALE = "C.UTF-8"  # by which onnxruntime lowers letters
+LOCALE = "C.UTF-8"  # locale in which onnxruntime converts to lower case
 PLAIN = {
     "analyzer": "word",
     "token_pattern": PATTERN,
@@ -65,9 +65,9 @@ class Graph:
 
 
 def with_split_terms(pipeline: Pipeline) -> Pipeline:
-    """Return a pipeline whose vectorizers have vocabularies of tuples of words, as skl2onnx has it.
+    """Return a pipeline whose vectorizers have vocabularies of tuples of words, for skl2onnx.
 
-    It cannot split all terms by itself, and onnxruntime refuses sequences that are longer than any.
+    skl2onnx cannot split all terms itself, and onnxruntime refuses n-grams longer than any term.
     """
     (name, first), *others = pipeline.steps
     if isinstance(first, ColumnTransformer):
@@ -87,7 +87,7 @@ def _split(step: BaseEstimator) -> BaseEstimator:
 
 
 def vectorizers_of(pipeline: Pipeline) -> dict[str, CountVectorizer] | None:
-    """Return the vectorizers at the beginning by the names of their inputs, or None.
+    """Return the vectorizers at the beginning, by the names of their inputs, or None.
 
     Of a ColumnTransformer the names are those of the columns, else "text".
     """
@@ -116,7 +116,7 @@ def check_vectorizers(vectorizers: dict[str, CountVectorizer]) -> None:
             if given != value:
                 raise ValueError(
                     f"to_onnx cannot convert the vectorizer of {name!r}, with "
-                    f"{parameter}={given!r}: its words would be others; use {parameter}={value!r}"
+                    f"{parameter}={given!r}: its words would differ; use {parameter}={value!r}"
                 )
 
 
@@ -137,7 +137,7 @@ def register_tfidf() -> None:
 
 
 def _convert_tfidf(scope: Scope, operator: Operator, container: ModelComponentContainer) -> None:
-    """Write the graph of counts: 1 + log(n) where they are sublinear, then what skl2onnx does."""
+    """Write the graph of counts, 1 + log(n) if sublinear, then the graph of skl2onnx."""
     step = operator.raw_operator
     if not step.sublinear_tf:
         convert_tfidf(scope, operator, container)
@@ -159,7 +159,7 @@ def _convert_tfidf(scope: Scope, operator: Operator, container: ModelComponentCo
 
 
 def _linear(step: BaseEstimator) -> BaseEstimator:
-    """Return a copy that takes counts as they are."""
+    """Return a copy without sublinear counts."""
     plain = copy.copy(step)
     if isinstance(step, CountVectorizer):
         plain._tfidf = copy.copy(step._tfidf)  # which TfidfVectorizer sets, too

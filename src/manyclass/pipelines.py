@@ -1,8 +1,8 @@
-"""Methods of classifiers that a pipeline or a search of scikit-learn does not pass on.
+"""Methods of classifiers that scikit-learn's pipelines and searches do not have.
 
 ``Pipeline`` and ``GridSearchCV`` have ``predict``, ``decision_function`` and ``predict_proba``. The
-functions here take such a model, or a classifier itself, and call the method of the classifier at
-its end, on rows that the steps before it have transformed.
+functions here take such a model, or the classifier itself. They transform the rows by the steps
+before the classifier, and call its method.
 """
 
 from __future__ import annotations
@@ -20,27 +20,27 @@ Model = TypeVar("Model", bound=BaseEstimator)
 
 
 def predict_top_k(model: BaseEstimator, X: RowsLike, k: int) -> Array:
-    """Predict the k best classes of every row, the best first, also of a pipeline or search.
+    """Predict the k best classes of every row with a classifier, pipeline or search.
 
     Parameters
     ----------
     model : estimator
         A fitted classifier of this package, or a ``Pipeline`` or search that ends with one.
-    X : {array-like, sparse matrix} of shape (n_samples, n_features), or as the pipeline takes it
+    X : {array-like, sparse matrix} of shape (n_samples, n_features), or input of the pipeline
     k : int
         From 1 to the number of classes.
 
     Returns
     -------
     ndarray of shape (n_samples, k)
-        Entries of ``classes_``.
+        Entries of ``classes_``, the best first.
 
     Raises
     ------
     TypeError
-        If no classifier of this package is at the end.
+        If the model does not end with a classifier of this package.
     ValueError
-        As in ``predict_top_k`` of the classifier.
+        See ``predict_top_k`` of the classifier.
     NotFittedError
         If the model is not fitted.
 
@@ -60,14 +60,14 @@ def predict_top_k(model: BaseEstimator, X: RowsLike, k: int) -> Array:
 
 
 def predict_labels(model: BaseEstimator, X: RowsLike) -> list[set[Label]]:
-    """Predict the labels of every row as sets, also of a pipeline or search.
+    """Predict the label set of every row with a multi-label model, pipeline or search.
 
     Parameters
     ----------
     model : estimator
         A fitted ``MultilabelSVC`` or ``MultilabelSVCCV``, or a ``Pipeline`` or search that ends
         with one.
-    X : {array-like, sparse matrix} of shape (n_samples, n_features), or as the pipeline takes it
+    X : {array-like, sparse matrix} of shape (n_samples, n_features), or input of the pipeline
 
     Returns
     -------
@@ -76,9 +76,9 @@ def predict_labels(model: BaseEstimator, X: RowsLike) -> list[set[Label]]:
     Raises
     ------
     TypeError
-        If no multi-label classifier of this package is at the end.
+        If the model does not end with a multi-label classifier of this package.
     ValueError
-        As in ``predict_labels`` of the classifier.
+        See ``predict_labels`` of the classifier.
     NotFittedError
         If the model is not fitted.
 
@@ -100,30 +100,30 @@ def predict_labels(model: BaseEstimator, X: RowsLike) -> list[set[Label]]:
 def calibrate(
     model: Model, X: RowsLike, y: ArrayLike, sample_weight: ArrayLike | None = None
 ) -> Model:
-    """Find the temperature of the scores, which gives ``predict_proba``, also of a pipeline.
+    """Calibrate the scores of a classifier, pipeline or search, for ``predict_proba``.
 
     Parameters
     ----------
     model : estimator
         A fitted ``MulticlassSVC`` or ``MulticlassSVCCV``, or a ``Pipeline`` or search that ends
-        with one. The classifier at its end is changed: it has ``temperature_`` afterwards.
-    X : {array-like, sparse matrix} of shape (n_samples, n_features), or as the pipeline takes it
-        Rows that ``fit`` has not seen.
+        with one. Sets ``temperature_`` of the classifier.
+    X : {array-like, sparse matrix} of shape (n_samples, n_features), or input of the pipeline
+        Held-out rows.
     y : array-like of shape (n_samples,)
-        Their classes.
+        Classes of the rows.
     sample_weight : array-like of shape (n_samples,), default=None
 
     Returns
     -------
     estimator
-        The model, whose ``predict_proba`` is available.
+        The model, which now has ``predict_proba``.
 
     Raises
     ------
     TypeError
-        If no classifier with ``calibrate`` is at the end.
+        If the model does not end with a classifier that has ``calibrate``.
     ValueError, FloatingPointError
-        As in ``calibrate`` of the classifier.
+        See ``calibrate`` of the classifier.
     NotFittedError
         If the model is not fitted.
 
@@ -144,7 +144,7 @@ def calibrate(
 
 
 def _at_the_end(model: BaseEstimator, X: RowsLike, method: str) -> tuple[BaseEstimator, RowsLike]:
-    """Return the classifier with this method, and X as it takes it."""
+    """Return the classifier with this method, and X transformed for it."""
     check_is_fitted(model)
     inner = model
     while not hasattr(inner, method):

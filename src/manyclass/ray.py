@@ -1,4 +1,4 @@
-"""Estimators on the rows of Ray's datasets and objects, where they are."""
+"""Estimators for Ray datasets and objects, trained on the nodes that hold the rows."""
 
 from __future__ import annotations
 
@@ -36,11 +36,11 @@ if TYPE_CHECKING:
 
 __all__ = ["RayMulticlassSVC", "RayMultinomialLogisticRegression"]
 
-COLUMNS = {"predict": "prediction", "predict_proba": "probabilities"}  # of results
+COLUMNS = {"predict": "prediction", "predict_proba": "probabilities"}  # columns of results
 
 
 class RayMixin(ClusterMixin):
-    """``fit``, ``score`` and lazy results on Ray's datasets and objects."""
+    """``fit``, ``score`` and lazy results on Ray datasets and objects."""
 
     @with_callbacks
     @fit_context
@@ -50,14 +50,14 @@ class RayMixin(ClusterMixin):
         Parameters
         ----------
         X : ray.data.Dataset or list of ObjectRef
-            Of a Dataset, a block is a part: all columns but those of `y` and `sample_weight` are
-            features, or there is one column of vectors. Or an object for each part: arrays, sparse
-            matrices or data frames, or pairs (X, y), or (X, y, weights).
+            A Dataset, whose blocks are the parts: all columns except `y` and `sample_weight` are
+            features, or there is one column of vectors. Or an object for each part: an array,
+            sparse matrix or data frame, or a tuple (X, y) or (X, y, weights).
         y : str or list of ObjectRef, default=None
-            The column of the classes ("label" when None); or an object for each part, if those of
-            X are not pairs.
+            Name of the column of the classes (None: "label"); or an object for each part, if the
+            objects of X are not tuples.
         sample_weight : str or list of ObjectRef, default=None
-            Likewise.
+            Name of the column of the weights, or an object for each part.
 
         Returns
         -------
@@ -68,8 +68,8 @@ class RayMixin(ClusterMixin):
         TypeError
             If X is neither.
         ValueError
-            If parts do not fit each other: the error names the part. Else as
-            the plain estimator's ``fit``.
+            If X, y and sample_weight of a part do not match (the message names the part), or as in
+            ``fit`` of the estimator for one process.
         """
         blocks, read = _parts_of(X, y, sample_weight)
         model = self._as_model()
@@ -82,12 +82,12 @@ class RayMixin(ClusterMixin):
         return self
 
     def score(self, X: Collection, y: Collection = None, sample_weight: Collection = None) -> float:
-        """Return the share of rows, by weight, whose class is predicted.
+        """Compute the accuracy: the weighted fraction of rows that are predicted correctly.
 
         Parameters
         ----------
         X, y, sample_weight
-            As for ``fit``; or arrays of this process.
+            As in ``fit``, or arrays of this process.
 
         Returns
         -------
@@ -103,7 +103,7 @@ class RayMixin(ClusterMixin):
         return float(hit / total)
 
     def _mapped(self, method: str, X: Collection, options: Settings) -> Collection:
-        """Return results: a lazy Dataset with a column more, or a reference for each part."""
+        """Return results: a lazy Dataset with one more column, or a reference for each part."""
         if not _is_remote(X):
             return super()._mapped(method, X, options)
         empty, local = self._empty(method, options), self.to_local()
@@ -111,7 +111,9 @@ class RayMixin(ClusterMixin):
             model, work = ray.put(local), ray.remote(call_on_part)
             return [work.remote(model, method, block, options, empty) for block in X]
         if not hasattr(self, "feature_columns_"):
-            raise ValueError("the model was not trained on a Dataset, whose columns it would know")
+            raise ValueError(
+                "the model was not trained on a Dataset, so it has no names of columns"
+            )
         columns, name = (
             DatasetColumns(self.feature_columns_, None, None),
             COLUMNS.get(method, method),
@@ -125,59 +127,59 @@ class RayMixin(ClusterMixin):
 
 @documented(like=ClusterLogisticRegression)
 class RayMultinomialLogisticRegression(RayMixin, ClusterLogisticRegression):  # type: ignore[misc]  # fit takes collections
-    """Multinomial logistic regression, certified, on the rows of Ray's datasets and objects.
+    """Multinomial logistic regression on Ray datasets and objects, with a certificate.
 
-    The problem, the parameters and the fitted attributes are those of
+    The problem, the parameters and the fitted attributes are the same as in
     ``MultinomialLogisticRegression``. The rows stay on the nodes of the cluster, where actors
-    answer with sums; Newton's method runs in this process, and its certificate is of all rows.
+    compute sums. Newton's method runs in this process. The certificate covers all rows.
 
     Attributes
     ----------
     classes_, coef_, intercept_, n_iter_, certificate_, history_, n_features_in_, feature_names_in_
-        As of ``MultinomialLogisticRegression``.
+        As in ``MultinomialLogisticRegression``.
     feature_columns_ : list of str
-        Columns of a Dataset that are features.
+        Feature columns of the Dataset.
 
     See Also
     --------
-    MultinomialLogisticRegression : The same for arrays of one process.
+    MultinomialLogisticRegression : The same problem for arrays in one process.
 
     Notes
     -----
-    An actor that is lost is made again from its objects; training continues.
+    If an actor is lost, it is created again from its objects, and training continues.
     """
 
 
 @documented(like=ClusterSVC)
 class RayMulticlassSVC(RayMixin, ClusterSVC):  # type: ignore[misc]  # fit takes collections
-    """Support vector machines, certified, on the rows of Ray's datasets and objects.
+    """Support vector machines on Ray datasets and objects, with a certificate.
 
-    The problem and the fitted attributes are those of ``MulticlassSVC``. The rows stay on the nodes
-    of the cluster, in actors: consensus ADMM visits them there with exact steps, and its
-    certificate is of all rows. It suits many classes or many features. Where rows far
-    outnumber features it takes many rounds, which Newton's method replaces if the weights are few.
+    The problem and the fitted attributes are the same as in ``MulticlassSVC``. The rows stay on the
+    nodes of the cluster, where actors update their dual variables in rounds of consensus ADMM. The
+    certificate covers all rows. The method suits many classes or many features. If rows far
+    outnumber features, it needs many rounds; Newton's method replaces them if the weights are few.
 
     Attributes
     ----------
     classes_, coef_, intercept_, n_iter_, certificate_, history_, n_features_in_, feature_names_in_
-        As of ``MulticlassSVC``; an epoch is a round.
+        As in ``MulticlassSVC``; an epoch is a round.
     feature_columns_ : list of str
-        Columns of a Dataset that are features.
+        Feature columns of the Dataset.
 
 
     See Also
     --------
-    MulticlassSVC : The same for arrays of one process.
+    MulticlassSVC : The same problem for arrays in one process.
 
     Notes
     -----
-    An actor that is lost is made again from its objects; their dual variables begin again at 0,
+    If an actor is lost, it is created again from its objects, their dual variables restart at 0,
     and training continues.
     """
 
 
 class DatasetColumns:
-    """Which columns of a Dataset are what.
+    """Columns of a Dataset: features, label, weight.
 
     Parameters
     ----------
@@ -193,7 +195,7 @@ class DatasetColumns:
         return self.rows(batch), *(batch[c] for c in (self.label, self.weight) if c is not None)
 
     def rows(self, batch: Settings) -> Array | pd.DataFrame:
-        """Return X: the vectors of the only column, or a data frame of all of them."""
+        """Return X: the vectors of a single column, or a data frame of all feature columns."""
         if len(self.features) > 1:
             return pd.DataFrame({name: batch[name] for name in self.features})
         only = np.asarray(batch[self.features[0]])
@@ -205,7 +207,7 @@ class DatasetColumns:
 def _parts_of(
     X: Collection, y: Collection, sample_weight: Collection
 ) -> tuple[list[tuple[ray.ObjectRef, ...]], Read]:
-    """Return the objects of each part, and what reads them."""
+    """Return the objects of each part, and the function that reads them."""
     if isinstance(X, ray.data.Dataset):
         label = "label" if y is None else y
         names = X.columns()

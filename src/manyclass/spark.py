@@ -1,4 +1,4 @@
-"""Certified models on the rows of Spark's DataFrames: Estimators and their Models."""
+"""Estimators and Models for Spark DataFrames, with certificates."""
 
 from __future__ import annotations
 
@@ -29,13 +29,13 @@ __all__ = [
 class SparkMultinomialLogisticRegressionModel(SparkModel):
     """A trained model: adds predictions and probabilities to a DataFrame.
 
-    Its fitted attributes are those of ``MultinomialLogisticRegression``: ``classes_``, ``coef_``,
-    ``intercept_``, ``certificate_``, ``history_`` and the rest.
+    It has the fitted attributes of ``MultinomialLogisticRegression``: ``classes_``, ``coef_``,
+    ``intercept_``, ``certificate_``, ``history_`` and the others.
 
     Parameters
     ----------
     local : MultinomialLogisticRegression
-        Fitted.
+        The fitted estimator.
     """
 
     outputs: ClassVar[Settings] = {"probabilityCol": "probability"}
@@ -43,21 +43,21 @@ class SparkMultinomialLogisticRegressionModel(SparkModel):
 
 @documented(like=ClusterLogisticRegression)
 class SparkMultinomialLogisticRegression(SparkEstimator):
-    """Multinomial logistic regression, certified, on the rows of a DataFrame of Spark.
+    """Multinomial logistic regression on Spark DataFrames, with a certificate.
 
-    The problem and its parameters are those of ``MultinomialLogisticRegression``. The rows stay on
-    the executors, which answer with sums; Newton's method runs in the driver, and its certificate
-    is of all rows. An Estimator for pipelines of ``pyspark.ml``; parameters are set by name.
+    An Estimator for pipelines of ``pyspark.ml``; parameters are set by name. The problem and its
+    parameters are the same as in ``MultinomialLogisticRegression``. The rows stay on the executors,
+    which compute sums. Newton's method runs in the driver. The certificate covers all rows.
 
     Parameters
     ----------
     featuresCol : str, default="features"
-        Column of vectors, dense or sparse, or of arrays of numbers. Arrays of float train in
-        float32, all else in float64.
+        Column of dense or sparse vectors, or of arrays of numbers. Arrays of type float are
+        trained in float32, other types in float64.
     labelCol : str, default="label"
         Column of the classes: numbers or strings.
     weightCol : str, default=None
-        Column of the rows' weights, not negative.
+        Column of the non-negative weights of the rows.
     predictionCol : str, default="prediction"
         Column that the model adds: the predicted class.
     probabilityCol : str, default="probability"
@@ -67,12 +67,12 @@ class SparkMultinomialLogisticRegression(SparkEstimator):
 
     See Also
     --------
-    SparkMultinomialLogisticRegressionModel : What ``fit`` returns.
+    SparkMultinomialLogisticRegressionModel : The type that ``fit`` returns.
 
     Notes
     -----
-    A task writes each partition to a file of its executor, which the others map. Executors that
-    are lost cost the reading of their partitions, from the DataFrame, whose partitions must not
+    A task writes each partition to a file on its executor, which later tasks memory-map. If an
+    executor is lost, its partitions are read again from the DataFrame. The partitions must not
     change when they are read again.
     """
 
@@ -85,13 +85,13 @@ class SparkMultinomialLogisticRegression(SparkEstimator):
 class SparkMulticlassSVCModel(SparkModel):
     """A trained model: adds predictions and scores to a DataFrame.
 
-    Its fitted attributes are those of ``MulticlassSVC``: ``classes_``, ``coef_``, ``intercept_``,
-    ``certificate_``, ``history_`` and the rest.
+    It has the fitted attributes of ``MulticlassSVC``: ``classes_``, ``coef_``, ``intercept_``,
+    ``certificate_``, ``history_`` and the others.
 
     Parameters
     ----------
     local : MulticlassSVC
-        Fitted.
+        The fitted estimator.
     """
 
     outputs: ClassVar[Settings] = {"rawPredictionCol": "rawPrediction"}
@@ -99,22 +99,23 @@ class SparkMulticlassSVCModel(SparkModel):
 
 @documented(like=ClusterSVC)
 class SparkMulticlassSVC(SparkEstimator):
-    """Support vector machines, certified, on the rows of a DataFrame of Spark.
+    """Support vector machines on Spark DataFrames, with a certificate.
 
-    The problem and its parameters are those of ``MulticlassSVC``. The rows and their dual variables
-    stay on the executors: consensus ADMM visits them there with exact steps, and its certificate is
-    of all rows. It suits many classes or many features; where rows far outnumber features it takes
-    many rounds. An Estimator for pipelines of ``pyspark.ml``; parameters are set by name.
+    An Estimator for pipelines of ``pyspark.ml``; parameters are set by name. The problem and its
+    parameters are the same as in ``MulticlassSVC``. The rows and their dual variables stay on the
+    executors, which update them in rounds of consensus ADMM. The certificate covers all rows. The
+    method suits many classes or many features; if rows far outnumber features, it needs many
+    rounds.
 
     Parameters
     ----------
     featuresCol : str, default="features"
-        Column of vectors, dense or sparse, or of arrays of numbers. Arrays of float train in
-        float32, all else in float64.
+        Column of dense or sparse vectors, or of arrays of numbers. Arrays of type float are
+        trained in float32, other types in float64.
     labelCol : str, default="label"
         Column of the classes: numbers or strings.
     weightCol : str, default=None
-        Column of the rows' weights, not negative.
+        Column of the non-negative weights of the rows.
     predictionCol : str, default="prediction"
         Column that the model adds: the predicted class.
     rawPredictionCol : str, default="rawPrediction"
@@ -124,13 +125,14 @@ class SparkMulticlassSVC(SparkEstimator):
 
     See Also
     --------
-    SparkMulticlassSVCModel : What ``fit`` returns.
+    SparkMulticlassSVCModel : The type that ``fit`` returns.
 
     Notes
     -----
-    A task writes each partition to a file of its executor, and in every round its dual variables
-    to another one, from which the next round continues. Executors that are lost cost both: Spark
-    reads their partitions again, whose dual variables begin at 0, and training continues.
+    A task writes each partition to a file on its executor, and in every round writes the dual
+    variables to a second file, from which the next round continues. If an executor is lost, both
+    files are lost: Spark reads the partitions again, their dual variables restart at 0, and
+    training continues.
     """
 
     outputs = SparkMulticlassSVCModel.outputs

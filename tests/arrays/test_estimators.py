@@ -219,7 +219,7 @@ def test_others_say_where_x_is_trained(asarray, monkeypatch):
 @pytest.mark.slow
 def test_device_that_is_not_there(monkeypatch):
     pytest.importorskip("torch")
-    with pytest.raises(ValueError, match="device='nowhere' is not there"):
+    with pytest.raises(ValueError, match="device='nowhere' does not exist"):
         MulticlassSVC(device="nowhere").fit(X, y)
     assert MulticlassSVC(device="cpu").fit(X, y).score(X, y) > 0.5
 

@@ -181,7 +181,7 @@ def test_two_devices_of_an_estimator(asarray, file):
     weights = np.arange(len(y)) % 3
     model.fit(X, y, weights)
     np.testing.assert_allclose(model.coef_, here.fit(X, y, weights).coef_, atol=5e-3)
-    with pytest.raises(ValueError, match="several devices train the squared hinge"):
+    with pytest.raises(ValueError, match="only the squared hinge and logistic"):
         MulticlassSVC(device=["cpu", "cpu"]).fit(X, y)
     squared = {"formulation": "weston_watkins", "loss": "squared_hinge", "random_state": 0}
     model = MulticlassSVC(**squared, device=["cpu", "cpu"]).fit(X, y)

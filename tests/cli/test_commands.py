@@ -279,7 +279,7 @@ def test_training_goes_on_from_a_checkpoint(run, corpus, here):
     assert load_model("m").certificate_.relative_gap <= 1e-4
     assert names(Path("c")) == ["checkpoint-000002", "checkpoint-000003"]
     message = run.fails("train", data, "m", "--resume", "c", "-C", 2)
-    assert "c/checkpoint-000003: is a checkpoint of another problem (C: 1.0 there" in message
+    assert "c/checkpoint-000003: is a checkpoint of a different problem (C: 1.0 there" in message
     message = run.fails("train", data, "m", "--checkpoint", "c")
     assert message.startswith("c: holds a checkpoint of an earlier training; continue it with")
 

@@ -199,7 +199,7 @@ def test_converted_data_that_is_overwritten_while_it_is_in_use(here):
     _, err = child.communicate(timeout=600)
     assert child.returncode == 2
     assert err == (
-        "manyclass: error: long: was overwritten while it was in use, or cannot be read; put "
-        "another file in its place (mv), do not copy into it (cp)\n"
+        "manyclass: error: long: was overwritten while it was in use, or cannot be read; "
+        "replace it by a new file (mv), do not copy into it (cp)\n"
     )
     assert names(here) == ["long"]

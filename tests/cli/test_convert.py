@@ -81,14 +81,14 @@ def test_out_of_core(run, data, monkeypatch):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ("convert train other", "train: is not text; commands take converted files as they are"),
+        ("convert train other", "train: is not text; converted files need no second conversion"),
         ("convert train train", "is an input too and would be overwritten"),
         ("convert nothing other", "nothing: no such file or directory; check the name"),
         ("convert train no/other", "no/other: no such file or directory"),
         ("train train m --zero-based", "argument --zero-based: train is converted, so"),
         ("train train m --n-features 3", "train: has 400 features, more than the 3"),
         ("evaluate train train", "train: cannot be read as a manyclass model: it holds data"),
-        ("predict model model out", "model: holds a model, no data; give an svmlight file"),
+        ("predict model model out", "model: holds a model, not data; give an svmlight file"),
         ("train . m", ".: is a directory; give the name of a file"),
     ],
 )

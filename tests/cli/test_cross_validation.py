@@ -45,7 +45,7 @@ def test_path_and_plot(run, data, here):
     lines = run.works("cv", data, *given, "--plot", "plot.png")
     assert lines[-1] == "saved plot.png"
     assert (here / "plot.png").read_bytes().startswith(b"\x89PNG")
-    assert "is there already" in run.fails("cv", data, *given, "--plot", "plot.png")
+    assert "exists already" in run.fails("cv", data, *given, "--plot", "plot.png")
 
 
 def test_train_with_a_choice(run, here):

@@ -22,7 +22,7 @@ ROOT = os.geteuid() == 0
         ("1 1:1\n2 1:x\n", "data:2: a feature's value is not a number (found '1:x')"),
         ("1 1:1\n2 2:1 1:1\n", "data:2: "),
         ("1 1:1\n2 1:nan\n", "data:2: "),
-        ("1 1:1\nnan 1:1\n", "data:2: the label is 'nan', which is no class; "),
+        ("1 1:1\nnan 1:1\n", "data:2: the label is 'nan', which is not a class; "),
         ("", "data:1: no examples"),
         ("1 1:1\n1 2:1\n", "data: every row has the label 1; training needs at least two classes"),
         ("a 1:1\n", "data: every row has the label a;"),
@@ -74,7 +74,7 @@ def test_the_target_is_checked_before_the_data_are_read(run, tiny, monkeypatch):
 @pytest.mark.parametrize(
     ("error", "message"),
     [
-        (MemoryError(), "out of memory: the memory does not suffice; use --dtype float32"),
+        (MemoryError(), "out of memory: not enough memory; use --dtype float32"),
         (MemoryError("30 GiB"), "out of memory: 30 GiB; use --dtype float32"),
         (MemoryError("30 GiB; hash"), "out of memory: 30 GiB; hash"),
         (FloatingPointError("the weights overflow"), "tiny: the weights overflow"),

@@ -10,7 +10,7 @@ from manyclass import MulticlassSVC, load_model, load_svmlight, save_model
 from manyclass.cli import commands
 from manyclass.version import __version__
 
-NO_CLASS = "data: {} with a label that is no class of the model; counted as errors"
+NO_CLASS = "data: {} with a label that is not a class of the model; counted as errors"
 
 
 def test_evaluate_agrees_with_scikit_learn(run, corpus, here):
@@ -112,7 +112,7 @@ def test_version_and_help(capsys):
         (["--version"], f"manyclass {__version__}"),
         (["--help"], "evaluate"),
         (["train", "--help"], "(ovr)"),
-        (["evaluate", "--help"], "How labels are compared"),
+        (["evaluate", "--help"], "Comparison of labels"),
     ):
         with pytest.raises(SystemExit) as end:
             commands.main(arguments)
@@ -131,10 +131,10 @@ def test_calibrated_models(run, corpus, here):
     assert run.works("predict", held, "soft", "-") == run.works("predict", held, model, "-")
     assert any("log loss" in line for line in run.works("evaluate", held, "soft", "--report"))
     (here / "other").write_text("nothing 1:1\n")
-    assert "1 row with a label that is no class" in run.fails("calibrate", "other", model, "x")
+    assert "1 row with a label that is not a class" in run.fails("calibrate", "other", model, "x")
     run.works("train", held, "log", "--formulation", "logistic", "--quiet")
     message = run.fails("calibrate", held, "log", "x")
-    assert "is a MultinomialLogisticRegression, and scores of" in message
+    assert "is a MultinomialLogisticRegression, and only a" in message
 
 
 def test_predict_rejects_rows(run, tiny):

@@ -62,7 +62,7 @@ def test_names_of_classes(run, tiny):
     onnxruntime = pytest.importorskip("onnxruntime")
     message = run.fails("export", "abc", "out", "--format", "liblinear")
     assert message == (
-        "abc: LIBLINEAR's labels are integers of 32 bits, unlike the class 'a'; "
+        "abc: LIBLINEAR's labels are 32-bit integers, unlike the class 'a'; "
         "use --encode-labels to write positions of classes in their place"
     )
     run.works("export", "abc", "out", "--format", "liblinear", "--encode-labels")

@@ -1,4 +1,4 @@
-"""Sets of labels on the command line."""
+"""Label sets on the command line."""
 
 import json
 
@@ -65,8 +65,8 @@ def test_converted_sets_are_the_text(run, here, data):
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("3,7 1:1\n3,,7 1:1\n", "bad:2: a label of several is empty"),
-        ("3,7 1:1\n\n3,inf 1:1\n", "bad:3: the label is 'inf', which is no class"),
+        ("3,7 1:1\n3,,7 1:1\n", "bad:2: one of several labels is empty"),
+        ("3,7 1:1\n\n3,inf 1:1\n", "bad:3: the label is 'inf', which is not a class"),
         (f"3 1:1\n3,{2**63} 1:1\n", f"bad:2: the label is {2**63}, which does not fit in 64 bits"),
         ("3 1:1\n3,7 1:x\n", "bad:2: "),
     ],
@@ -81,9 +81,9 @@ def test_sets_and_single_classes(run, here, data):
     assert "train, cv or convert --multilabel" in run.fails("convert", data, "out")
     run.works("convert", "--multilabel", data, "mapped", "--quiet")
     for given in (["train", "mapped", "m"], ["cv", "mapped"]):
-        assert "rows have sets of labels, not one class each" in run.fails(*given)
+        assert "rows have label sets, not one class each" in run.fails(*given)
     fails = run.fails("train", "mapped", "m", "--solver", "stochastic", "--out-of-core")
-    assert "rows have sets of labels, not one class each" in fails
+    assert "rows have label sets, not one class each" in fails
     (here / "single").write_text("3 1:1\n7 2:1\n")
     run.works("convert", "single", "one", "--quiet")
     for name, source in (("a", "single"), ("b", "one")):

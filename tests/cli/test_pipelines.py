@@ -155,9 +155,9 @@ def test_data_without_names_of_columns(run, people):
     message = run.fails("predict", "people.csv", "columns", "-", "--features", "age")
     assert message.startswith("people.csv: columns cannot transform it: columns are missing")
     message = run.fails("evaluate", "people.csv", "columns")
-    assert message.startswith("people.csv: is a table, and one of its columns holds the labels")
+    assert message.startswith("people.csv: is a table; name the column of the labels")
     people[0].head(0).to_csv("empty.csv", index=False)
-    assert run.fails("predict", "empty.csv", "columns", "-") == "empty.csv: has no row"
+    assert run.fails("predict", "empty.csv", "columns", "-") == "empty.csv: has no rows"
 
 
 def test_info(run, files):
@@ -175,7 +175,7 @@ def test_export(run, files):
     labels = session.run(None, {"X": X.astype(np.float32)})[0]
     assert (labels == load_model("dense").predict(X)).mean() > 0.98  # but for float32's rounding
     message = run.fails("export", "dense", "out", "--format", "liblinear")
-    assert message.startswith("dense: is a pipeline, and a LIBLINEAR model is a classifier alone;")
+    assert message.startswith("dense: is a pipeline, and a LIBLINEAR model is only a classifier;")
     run.works("export", "text", "texts", "--format", "onnx")
     message = run.fails("export", "text", "out", "--format", "onnx", "--dtype", "float64")
     assert message == "text: words are counted in float32 in ONNX; use --dtype float32"

@@ -21,10 +21,10 @@ train tiny . | .: is a directory; give the name of a file
 train tiny - | -: a manyclass model goes to a file, not to standard output
 train tiny m --start nix | nix: no such file or directory; check the name
 train tiny m --start one | one: cannot be read as a manyclass model
-train tiny m --start abc -C auto | argument --start: does not go with -C auto; leave it out
-train tiny m --start abc --resume c | argument --start: does not go with --resume; leave one out
-train tiny m --state s --solver stochastic | --state: does not go with --solver stochastic
-train tiny m --state m | m: is the model, too; give --state another name
+train tiny m --start abc -C auto | argument --start: cannot be combined with -C auto; leave it out
+train tiny m --start abc --resume c | argument --start: cannot be combined with --resume; leave one
+train tiny m --state s --solver stochastic | --state: cannot be combined with --solver stochastic
+train tiny m --state m | m: is also the name of the model; choose another
 train tiny m --state tiny | tiny: is an input too and would be overwritten
 train tiny nix/m | cannot write nix/m: no such file or directory; check the name
 train tiny tiny/m | cannot write tiny/m: not a directory; check the name
@@ -38,7 +38,7 @@ train tiny /dev/null | /dev/null: is not a regular file; choose another name
 --formulaton cs | did you mean '--formulation'?; see manyclass train
 --formulation crammer-singr | ; did you mean 'crammer_singer'?
 --formulation x | one of crammer_singer (cs), weston_watkins (ww),
--s 4 | -s; of LIBLINEAR's options -s is --formulation (4: crammer
+-s 4 | -s; LIBLINEAR's options: -s is --formulation (4: crammer
 -q -B 1 -w-2 3 | -q is --quiet, -B is --bias, -w-2 is --class-weight
 -v 5 | -v is manyclass cv --folds N; see manyclass train --help
 --max 3 | unrecognized arguments: --max
@@ -48,9 +48,9 @@ train tiny /dev/null | /dev/null: is not a regular file; choose another name
 -C inf | argument -C/-c: must be a positive number or auto, not 'inf'
 -C x | argument -C/-c: must be a positive number or auto, not 'x'
 -C best | argument -C/-c: must be a positive number or auto, not 'best'
--C auto --stopping kkt | argument --stopping: does not go with -C auto
--C auto --checkpoint points | argument --checkpoint: does not go with -C auto
--C auto --solver stochastic | argument -C: goes with --solver dual
+-C auto --stopping kkt | argument --stopping: cannot be combined with -C auto
+-C auto --checkpoint points | argument --checkpoint: cannot be combined with -C auto
+-C auto --solver stochastic | argument -C: requires --solver dual
 --tol 0 | argument --tol: must be a positive number
 --tol -1e-3 | argument --tol:
 --max-iter 0 | argument --max-iter: must be a positive integer, not '0'
@@ -66,89 +66,89 @@ train tiny /dev/null | /dev/null: is not a regular file; choose another name
 --bias 1e300 | tiny: --bias 1e+300 is inf in float32; choose about 1
 --loss x | argument --loss: invalid choice: 'x' (choose from
 --loss squared_hinge | crammer_singer takes the largest loss
---loss squared_hinge --formulation atm | goes with weston_watkins,
---loss log_loss | argument --loss: log_loss goes with --solver stochastic
+--loss squared_hinge --formulation atm | requires weston_watkins,
+--loss log_loss | argument --loss: log_loss requires --solver stochastic
 --formulation adm --loss squared_hinge | argument --loss: adm takes
---regularize-intercept | argument --regularize-intercept: goes with --formulation logistic
---weights sparse --formulation lee_lin_wahba | tiny: weights='sparse' does not go with this formul
+--regularize-intercept | argument --regularize-intercept: requires --formulation logistic
+--weights sparse --formulation lee_lin_wahba | tiny: weights='sparse' cannot be combined with this
 --checkpoint nix/c | cannot write to nix/c: no such file or directory
---checkpoint tiny | cannot write to tiny: is no folder
+--checkpoint tiny | cannot write to tiny: is not a folder
 --resume nix | nix: no such file or directory; check the name
 --resume . | .: holds no checkpoint to resume from
 --resume a --checkpoint b | argument --resume: writes to its own folder
---checkpoint-minutes 5 | argument --checkpoint-minutes: goes with --check
+--checkpoint-minutes 5 | argument --checkpoint-minutes: requires --check
 --checkpoint-minutes 0 | argument --checkpoint-minutes: must be a positive
---alpha 1 | argument --alpha: goes with --solver stochastic
---out-of-core | argument --out-of-core: goes with --solver stochastic
---threshold 1 | argument --threshold: goes with --multilabel
---prune 1 | argument --prune: goes with --multilabel
---cost-scaling slack | goes with --costs or --taxonomy
+--alpha 1 | argument --alpha: requires --solver stochastic
+--out-of-core | argument --out-of-core: requires --solver stochastic
+--threshold 1 | argument --threshold: requires --multilabel
+--prune 1 | argument --prune: requires --multilabel
+--cost-scaling slack | requires --costs or --taxonomy
 --cost-scaling both | invalid choice: 'both'
---costs c --cost-scaling slack | with --formulation weston_watkins
---costs c --formulation logistic | logistic trains no costs
---costs c --solver stochastic | goes with --solver dual
---costs c --multilabel | does not go with --multilabel
+--costs c --cost-scaling slack | requires --formulation weston_watkins
+--costs c --formulation logistic | logistic does not support costs
+--costs c --solver stochastic | requires --solver dual
+--costs c --multilabel | cannot be combined with --multilabel
 --class-offset z=1 | no row of tiny has the label 'z'
 --class-offset a | must be logit_adjustment or LABEL=O
 --class-offset a=many | many
 --class-offset a=1 --class-offset a=2 | a is given twice
 --class-offset a=1 --class-offset logit_adjustment | cannot be combined
---class-offset a=1 --multilabel | does not go with --multilabel
---taxonomy t --formulation logistic | trains no costs
---taxonomy t --costs t | takes the place of --costs
+--class-offset a=1 --multilabel | cannot be combined with --multilabel
+--taxonomy t --formulation logistic | does not support costs
+--taxonomy t --costs t | cannot be combined with --costs
 --taxonomy none.csv | none.csv
---taxonomy t --solver stochastic | goes with --solver dual
+--taxonomy t --solver stochastic | requires --solver dual
 """,
     "train tiny m --formulation logistic": """
---loss hinge | argument --loss: hinge does not go with --formulation logistic
---solver cutting_plane | argument --solver: cutting_plane does not go with --formulation logistic
---stopping kkt | argument --stopping: logistic stops at a gap
---weights sparse | argument --weights: logistic holds W dense
---solver stochastic | argument --formulation: goes with --solver dual
+--loss hinge | argument --loss: hinge cannot be combined with --formulation logistic
+--solver cutting_plane | argument --solver: cutting_plane cannot be combined with --formulation log
+--stopping kkt | argument --stopping: logistic stops by the gap
+--weights sparse | argument --weights: logistic uses dense weights
+--solver stochastic | argument --formulation: requires --solver dual
 """,
     "train tiny m --solver stochastic": f"""
--C 2 | argument -C: goes with --solver dual
---formulation ww | argument --formulation: goes with
+-C 2 | argument -C: requires --solver dual
+--formulation ww | argument --formulation: requires
 --loss squared_hinge | argument --loss: squared_hinge
 --out-of-core --n-features {2**63 - 1} | tiny: --n-features
 --out-of-core --early-stopping | argument --early-stopping:
 --alpha 0 | argument --alpha: must be a positive
 --loss log_loss --weights sparse | argument --weights:
---checkpoint c | argument --checkpoint: goes with --solver dual
---resume c | argument --resume: goes with --solver dual
+--checkpoint c | argument --checkpoint: requires --solver dual
+--resume c | argument --resume: requires --solver dual
 """,
     "train tiny m --multilabel": """
---formulation ww | argument --formulation: does not go with --multilabel
+--formulation ww | argument --formulation: cannot be combined with --multilabel
 -C auto --prune -1 | argument --prune
---solver stochastic | argument --solver: does not go with --multilabel
---class-weight balanced | argument --class-weight: does not go
---checkpoint x | argument --checkpoint: does not go
+--solver stochastic | argument --solver: cannot be combined with --multilabel
+--class-weight balanced | argument --class-weight: cannot be combined
+--checkpoint x | argument --checkpoint: cannot be combined
 --loss log_loss | argument --loss
---cost-scaling slack | does not go with --multilabel
+--cost-scaling slack | cannot be combined with --multilabel
 --threshold tunedd | must be a finite number or tuned, not 'tunedd'
 """,
     "cv tiny": """
 -C 1,x | argument -C/-c: must be a positive number, not 'x'
--C 1 --path | argument --path: takes the place of -C
---C-range 1 2 | argument --C-range: goes with --path
---epsilon 1 | argument --epsilon: goes with --path
+-C 1 --path | argument --path: replaces -C
+--C-range 1 2 | argument --C-range: requires --path
+--epsilon 1 | argument --epsilon: requires --path
 --path --C-range 2 1 | argument --C-range: MIN must be less than MAX
 --folds 1 | argument --folds: must be at least 2
 --folds 1000 | argument --folds: must be at most
---scoring log_loss | argument --scoring: log_loss goes with
+--scoring log_loss | argument --scoring: log_loss requires
 --scoring f1macro | did you mean 'f1_macro'?
---scoring cost | give them
+--scoring cost | cost requires --costs or --taxonomy
 --scoring top_accuracy | must be accuracy, f1_micro, f1_macro, log_loss, cost or top_3_accuracy
---scoring f1_micro | argument --scoring: f1_micro goes with --multilabel
---formulation logistic --loss hinge | argument --loss: hinge does not go
+--scoring f1_micro | argument --scoring: f1_micro requires --multilabel
+--formulation logistic --loss hinge | argument --loss: hinge cannot be combined
 --formulation logistic --weights sparse | argument --weights: logistic
 --loss squared_hinge | argument --loss: crammer_singer takes
---regularize-intercept | argument --regularize-intercept: goes with
+--regularize-intercept | argument --regularize-intercept: requires
 --plot plot.txt | argument --plot: plot.txt must end with
 --plot nowhere/plot.png | cannot write nowhere/plot.png
---multilabel --path | argument --path: does not go with --multilabel
---multilabel --formulation ww | argument --formulation: does not go
---multilabel --scoring log_loss | argument --scoring: with --multilabel one of
+--multilabel --path | argument --path: cannot be combined with --multilabel
+--multilabel --formulation ww | argument --formulation: cannot be combined
+--multilabel --scoring log_loss | argument --scoring: with --multilabel, must be one of
 """,
     "predict": """
 tiny abc out --top-k 0 | argument --top-k: must be a positive integer
@@ -162,9 +162,9 @@ tiny abc tiny | tiny: is an input too
 tiny abc out --reject -1 | argument --reject:
 tiny abc out --reject-label x | argument --reject-label: give --reject, the threshold, too
 tiny abc out --reject 1 --top-k 2 | argument --reject: not allowed with argument --top-k
-tiny abc out --reject 1 --reject-label 'a\tb' | must have no tab and no line break
+tiny abc out --reject 1 --reject-label 'a\tb' | must not contain a tab or line break
 tiny abc out --reject 1 --reject-label a | argument --reject-label: 'a' is a class
-tiny abc out --probabilities | argument --probabilities: abc has none; give it some
+tiny abc out --probabilities | argument --probabilities: abc has none; calibrate it
 """,
     "report": """
 abc | the following arguments are required: -o/--output
@@ -190,11 +190,11 @@ tiny | tiny: cannot be read as a manyclass model
     "import": """
 - out | argument MODEL: import reads a file, not standard input
 tiny - | -: a manyclass model goes to a file, not to standard output
-tiny out | tiny:1: is no LIBLINEAR model: these begin with solver_type
+tiny out | tiny:1: is not a LIBLINEAR model: these begin with solver_type
 abc out | abc:1:
 nix out | nix: no such file or directory
 tiny tiny | tiny: is an input too
-abc tiny | tiny: is no manyclass model and would be overwritten
+abc tiny | tiny: is not a manyclass model and would be overwritten
 """,
     "export": """
 abc out | the following arguments are required: --format
@@ -202,11 +202,11 @@ abc out --format pmml | argument --format: invalid choice: 'pmml'
 tiny out --format onnx | tiny: cannot be read as a manyclass model
 nix out --format onnx | nix: no such file or directory
 abc abc --format onnx | abc: is an input too and would be overwritten
-abc tiny --format onnx | tiny: is no ONNX model and would be overwritten
-abc tiny --format liblinear | tiny: is no LIBLINEAR model and would be
+abc tiny --format onnx | tiny: is not a model in ONNX format and would be overwritten
+abc tiny --format liblinear | tiny: is not a LIBLINEAR model and would be
 abc nix/out --format onnx | cannot write nix/out: no such file
-abc out --format onnx --encode-labels | argument --encode-labels: goes with
-abc out --format liblinear --dtype float32 | argument --dtype: goes with
+abc out --format onnx --encode-labels | argument --encode-labels: requires
+abc out --format liblinear --dtype float32 | argument --dtype: requires
 """,
 }
 # Both of `train` and of `cv`.
@@ -217,7 +217,7 @@ CLASSES_AND_BIAS = """
 --class-weight a=-1 | argument --class-weight: must be balanced, or LABEL=W
 --class-weight balanced --class-weight a=1 | argument --class-weight: balanced cannot be combined
 --class-weight a=2 --class-weight a=1 | argument --class-weight: a is given twice
---bias 2 --no-intercept | argument --bias: does not go with --no-intercept
+--bias 2 --no-intercept | argument --bias: cannot be combined with --no-intercept
 --bias nan | argument --bias: must be a finite number
 """
 REFUSED["train tiny m"] += CLASSES_AND_BIAS

@@ -32,7 +32,7 @@ def test_a_page_with_data_and_names(run, tiny):
     lines = run.works("report", "abc", "tiny", "-o", "p", "--feature-names", "words")
     assert [line.split()[0] for line in lines] == ["read", "wrote"]
     page = Path("p").read_text("utf-8")
-    assert "judged on tiny" in page
+    assert "evaluated on tiny" in page
     assert "béret" in page
     assert "&lt;b&gt;" in page
     assert "never seen" not in page
@@ -70,7 +70,7 @@ def test_labels_of_no_class(run, tiny):
 def test_only_reports_are_replaced(run, tiny):
     Path("other.html").write_text("<!doctype html>\n<title>mine</title>")
     message = run.fails("report", "abc", "-o", "other.html")
-    assert message.startswith("other.html: is no report of manyclass and would be overwritten; ")
+    assert message.startswith("other.html: is not a report of manyclass and would be overwritten; ")
     assert message.endswith("choose another name, or give --force")
     assert "is an input too" in run.fails("report", "abc", "tiny", "-o", "tiny", "--force")
     run.works("report", "abc", "-o", "other.html", "--force")
@@ -109,7 +109,7 @@ def test_evaluate_report_of_many_classes(run, here):
     save_model("m", MulticlassSVC(C=10, random_state=0).fit(np.eye(60), labels))
     Path("data").write_text("".join(f"{c} {c + 1}:1\n" for c in [*labels, *range(5)]) + "7 9:1\n")
     lines = run.works("evaluate", "data", "m", "--report")
-    assert "the 20 classes of the lowest F1" in lines
+    assert "the 20 classes with the lowest F1" in lines
     assert "the 10 largest classes" in lines
     assert any(line.split(" more classes")[0].isdigit() for line in lines)
 

@@ -36,7 +36,7 @@ def test_training_continues(run, days, given):
 def test_model_files_without_state(run, days):
     run.works("train", "old", "m", "--quiet")
     first = run.works("train", "new", "m.new", "--start", "m")[0]
-    assert first == "m: a model file without state: dual variables start at 0, as in a new training"
+    assert first == "m: a model file without state: dual variables start at 0, as in new training"
     run.works("train", "old", "l", "--quiet", *LOGISTIC)
     first = run.works("train", "new", "l", "--start", "l", *LOGISTIC)[0]
     assert first == "l: a model file without state: training starts from its weights"
@@ -50,6 +50,6 @@ def test_states_that_do_not_serve(run, days):
         "MultinomialLogisticRegression"
     )
     assert "holds a model with its state" in run.fails("predict", "new", "s", "out")
-    assert "is no state file and would be" in run.fails("train", "new", "n", "--state", "m")
+    assert "is not a state file and would be" in run.fails("train", "new", "n", "--state", "m")
     assert "is no manyclass model and would be" in run.fails("train", "new", "s")
     assert not (days / "m.new").exists()

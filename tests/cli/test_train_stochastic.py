@@ -33,7 +33,7 @@ def test_train_evaluate_info(run, corpus, loss):
     assert about["n_steps"] == model.n_steps_
     words = run.works("info", "m")
     assert f"loss         {loss}, stochastic steps, alpha = 0.0001" in words
-    assert "certificate  none: stochastic steps prove nothing" in words
+    assert "certificate  none: stochastic training has no certificate" in words
 
 
 def test_options_are_those_of_the_estimator(run, corpus):

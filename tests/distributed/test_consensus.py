@@ -69,7 +69,7 @@ def test_other_facts_are_refused_on_every_rank_in_the_same_words():
     for error in on_ranks(3, caught(call)):
         assert isinstance(error, ValueError)
         assert str(error).startswith(
-            "rank 2 was given other data or parameters than rank 0 "
+            "rank 2 has different data or parameters than rank 0 "
             "(C: 1 on rank 0, 2 on rank 2; seed: nothing on rank 0, 0 on rank 2)"
         )
     assert on_ranks(3, lambda rank: check_same(rank, {"C": "1"})) == [None] * 3
@@ -153,9 +153,9 @@ def test_ranks_with_other_numbers_of_threads_choose_alike(monkeypatch):
 
 def test_what_ranks_refuse():
     for error in on_ranks(2, caught(lambda rank: fit(rank, formulation="adm"))):
-        assert "trained by one process" in str(error)
+        assert "cannot be trained with classes partitioned" in str(error)
     for error in on_ranks(2, caught(lambda rank: fit(rank, formulation="ats", weights="sparse"))):
-        assert "dense by nature" in str(error)
+        assert "are always dense" in str(error)
     bad = X.copy()
     bad.data[0] = np.nan
     first, second = on_ranks(2, caught(lambda rank: fit(rank, X=bad if rank.rank else X)))
@@ -176,8 +176,8 @@ def test_what_ranks_refuse():
     ("options", "message"),
     [
         (["--solver", "stochastic"], "argument --solver: stochastic trains in one process"),
-        (["--solver", "stochastic", "-C", "1"], "argument -C: goes with --solver dual"),
-        (["--alpha", "0.1"], "argument --alpha: goes with --solver stochastic"),
+        (["--solver", "stochastic", "-C", "1"], "argument -C: requires --solver dual"),
+        (["--alpha", "0.1"], "argument --alpha: requires --solver stochastic"),
     ],
 )
 def test_rank_0_alone_tells_which_options_do_not_go_together(
@@ -240,7 +240,7 @@ def test_ranks_that_differ_say_in_what(differ, message):
     first, second = on_ranks(2, caught(call))
     assert isinstance(first, ValueError)
     assert str(first) == str(second)
-    assert f"rank 1 was given other data or parameters than rank 0 {message}" in str(first)
+    assert f"rank 1 has different data or parameters than rank 0 {message}" in str(first)
 
 
 def test_ranks_of_two_versions_do_not_train_together(monkeypatch):

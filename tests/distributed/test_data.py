@@ -195,7 +195,7 @@ def test_ranks_that_see_other_files(tmp_path):
             2, caught(lambda rank, kind=kind: load_shared(rank, tmp_path / "ab"[rank.rank] / kind))
         )
         for error in errors:
-            assert "is another file for rank 1 than for rank 0" in str(error)
+            assert "is a different file on rank 1 than on rank 0" in str(error)
 
 
 def test_a_full_disk_for_temporary_files(tmp_path, folder, monkeypatch):

@@ -134,7 +134,7 @@ def test_an_unfinished_file_is_no_model(tmp_path):
     with path.open("w+b") as new:
         file = TensorWriter(new, {"weights": (kind, (3, 2))}, {"format": "manyclass"})
         file.append("weights", np.ones((2, 2)))
-        with pytest.raises(ValueError, match="not as long as its shape says"):
+        with pytest.raises(ValueError, match="does not match its shape"):
             file.finish()
     with pytest.raises(ValueError, match="cannot be read as a manyclass model"):
         load_model(path)

@@ -74,7 +74,7 @@ def test_other_weights_have_no_temperature(changed):
 
 def test_rows_that_are_all_right_or_tell_nothing():
     easy = MulticlassSVC(C=100).fit([[-1.0], [0.0], [1.0]], [0, 1, 2])
-    with pytest.warns(UserWarning, match="1e-06: the model gets every row right"):
+    with pytest.warns(UserWarning, match="1e-06: every row is predicted correctly"):
         assert easy.calibrate([[-9.0], [9.0]], [0, 2]).temperature_ == COLDEST
     with pytest.warns(UserWarning, match="no better than chance, so that no temperature is best"):
         assert easy.calibrate([[-1.0], [1.0]], [2, 0]).temperature_ == HOTTEST
@@ -85,7 +85,7 @@ def test_rows_that_are_all_right_or_tell_nothing():
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ((X[HELD], Y[HELD] + 5), "y holds 10, which is no class of the model"),
+        ((X[HELD], Y[HELD] + 5), "y holds 10, which is not a class of the model"),
         ((X[HELD], Y[HELD][:-1]), "inconsistent numbers of samples"),
         ((X[HELD], Y[HELD], np.zeros(len(Y) - 900)), "at least one non-zero number"),
         ((X[HELD], Y[HELD], -np.ones(len(Y) - 900)), "[Nn]egative"),

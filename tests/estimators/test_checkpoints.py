@@ -170,7 +170,7 @@ def test_another_problem_is_refused(change, message, folder):
     before = {path.name: path.read_bytes() for path in folder.iterdir()}
     given = {"X": X, "y": Y, "sample_weight": None, **change}
     data = [given.pop(name) for name in ("X", "y", "sample_weight")]
-    with pytest.raises(ValueError, match="is a checkpoint of another problem") as caught_error:
+    with pytest.raises(ValueError, match="is a checkpoint of a different problem") as caught_error:
         model(folder, resume=True, **given).fit(*data)
     assert message in str(caught_error.value)
     assert "\n" not in str(caught_error.value)

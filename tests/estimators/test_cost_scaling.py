@@ -127,7 +127,7 @@ def test_bounds_of_leave_one_out_hold_with_it():
         ({"formulation": "cs"}, "use that, or cost_scaling='margin'"),
         ({"formulation": "one_vs_rest"}, "use that, or cost_scaling='margin'"),
         ({"cost_scaling": "both"}, "must be a str among"),
-        ({"costs": np.zeros((3, 3))}, "at least one mistake must cost something"),
+        ({"costs": np.zeros((3, 3))}, "at least one mistake must have a positive cost"),
         ({"costs": COSTS * 1e12}, "scale them to about 1"),
         ({"costs": np.where(COSTS == 0.2, 1e-12, COSTS)}, "scale them to about 1"),
         ({"costs": -COSTS}, "costs are finite and at least 0"),
@@ -143,5 +143,5 @@ def test_what_does_not_go_with_it_is_refused(changes, message):
 def test_too_many_classes_are_refused():
     y = np.arange(4100)
     tree = Taxonomy({int(c): None for c in y})
-    with pytest.raises(ValueError, match="for up to 4096 classes, and there are 4100"):
+    with pytest.raises(ValueError, match="for up to 4096 classes, but there are 4100"):
         MulticlassSVC(**{**SLACK, "costs": tree}).fit(np.ones((4100, 1)), y)

@@ -115,7 +115,7 @@ HOSTILE = {
     "infinite": ([[0, np.inf, 1], [1, 0, 1], [1, 1, 0]], "costs are finite"),
     "NaN": ([[0, np.nan, 1], [1, 0, 1], [1, 1, 0]], "costs are finite"),
     "diagonal": ([[1, 1, 1], [1, 0, 1], [1, 1, 0]], "a right prediction costs 0"),
-    "unknown label": ({"setosa": {"rose": 1}}, "'rose' is no class of the model"),
+    "unknown label": ({"setosa": {"rose": 1}}, "'rose' is not a class of the model"),
     "no dict": ({"setosa": 3}, "must be a dict of predicted labels"),
     "text": ({"setosa": {"virginica": "much"}}, "must be a number, not 'much'"),
 }

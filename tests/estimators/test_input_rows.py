@@ -153,7 +153,7 @@ def test_columns_of_vectors_have_names(kind):
 def test_columns_of_vectors_without_a_name_and_beside_numbers():
     for given in (pd.Series(list(X)), pa.array(list(X)), list(X), pl.Series(list(X))):
         assert not hasattr(MulticlassSVC().fit(given, Y), "feature_names_in_")
-    with pytest.raises(ValueError, match="X holds lists beside numbers, or of several lengths"):
+    with pytest.raises(ValueError, match="X holds lists next to numbers, or of several lengths"):
         MulticlassSVC().fit(pd.DataFrame({"v": list(X), "w": X[:, 0]}), Y)
 
 
@@ -205,7 +205,7 @@ DAYS = pd.date_range("2026-01-01", periods=60)
 TEXTS = [str(i) for i in range(60)]  # that float would read
 TIMES, TEXT, CATEGORIES = "dates or times", "text", "categories"
 LABEL = pl.Series(TEXTS, dtype=pl.Categorical)
-# Frames whose column 'b' is of a kind that is no number; arrays and lists.
+# Frames whose column 'b' is of a kind that is not a number; arrays and lists.
 COLUMNS = {
     "dates of pandas": (pd.DataFrame({"a": X[:, 0], "b": DAYS}), TIMES),
     "dates alone": (pd.DataFrame({"b": DAYS}), TIMES),
@@ -227,10 +227,10 @@ COLUMNS = {
 FRAMES = {
     **{name: (rows, f"{kind} in the column 'b'") for name, (rows, kind) in COLUMNS.items()},
     "array of dates": (DAYS.to_numpy()[:, None], "dates or times; give numbers"),
-    "array of text": (np.array(TEXTS)[:, None], r"text \('0'\), and rows are numbers"),
-    "array of objects": (np.array(TEXTS, object)[:, None], r"text \('0'\), and rows are"),
-    "array of bytes": (np.array(TEXTS, "S")[:, None], "text, and rows are numbers"),
-    "lists of text": ([[text] for text in TEXTS], r"text \('0'\), and rows are numbers"),
+    "array of text": (np.array(TEXTS)[:, None], r"text \('0'\), but rows must be numbers"),
+    "array of objects": (np.array(TEXTS, object)[:, None], r"text \('0'\), but rows must be"),
+    "array of bytes": (np.array(TEXTS, "S")[:, None], "text, but rows must be numbers"),
+    "lists of text": ([[text] for text in TEXTS], r"text \('0'\), but rows must be numbers"),
     "lists of dates": ([[day] for day in DAYS.date], "dates or times; give numbers"),
     "vectors of dates": (pl.DataFrame({"b": [[day] for day in DAYS]}), TIMES),
     "vectors of text": (pd.DataFrame({"b": [[text] for text in TEXTS]}), TEXT),
@@ -315,5 +315,5 @@ def test_a_series_of_text_is_told_as_text():
     texts = pd.Series(["red apple", "green pear"], name="words")
     with pytest.raises(ValueError, match=r"text in the column 'words'.*TfidfVectorizer"):
         MulticlassSVC().fit(texts, [0, 1])
-    with pytest.raises(ValueError, match=r"X holds text, and.*TfidfVectorizer"):
+    with pytest.raises(ValueError, match=r"X holds text, but.*TfidfVectorizer"):
         MulticlassSVC().fit(texts.rename(None), [0, 1])

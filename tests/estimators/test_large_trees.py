@@ -64,8 +64,8 @@ def test_files_hold_the_tree(many, distance):
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"nodes": ["other", *TREE.nodes[1:]]}, "class 'c00' is no node of the taxonomy"),
-        ({"nodes": [*TREE.nodes[:-1], "other"]}, "is no node of the taxonomy"),
+        ({"nodes": ["other", *TREE.nodes[1:]]}, "class 'c00' is not a node of the taxonomy"),
+        ({"nodes": [*TREE.nodes[:-1], "other"]}, "is not a node of the taxonomy"),
         (
             {"nodes": [*range(1002)], "above": [*range(-1, 1001)], "distances": None},
             "depth 1,001 is too deep",

@@ -66,7 +66,7 @@ def test_checkpoints_of_the_part_in_float64_are_of_the_type_of_x(folder, monkeyp
 )
 def test_another_problem_is_refused(folder, params, differs):
     broken_off(folder)
-    with pytest.raises(ValueError, match="is a checkpoint of another problem") as error:
+    with pytest.raises(ValueError, match="is a checkpoint of a different problem") as error:
         fit(folder, resume=True, **params)
     assert differs in str(error.value)
 

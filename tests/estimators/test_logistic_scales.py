@@ -111,7 +111,7 @@ def test_conjugate_gradients_end_where_the_residual_underflows(seed):
 
 def test_a_tiny_feature_of_intercepts_ends_as_stalled_with_a_certificate():
     rows, labels = np.random.default_rng(7).normal(size=(15, 3)), np.arange(15) % 3
-    with pytest.warns(ConvergenceWarning, match="rounding keeps it"):
+    with pytest.warns(ConvergenceWarning, match="rounding prevents"):
         model = fit(rows, labels, C=0.1, intercept_scaling=1e-300)
     assert 1e-4 < model.certificate_.relative_gap < 1
 

@@ -105,7 +105,7 @@ def test_checkpoints_are_of_their_offsets(tmp_path):
         ([1.0, 2.0, np.nan], {}, "finite"),
         ([1.0, 2.0, -1e10], {}, "up to"),
         (["a", "b", "c"], {}, "must hold a number"),
-        ({7: 1.0}, {}, "7 is no class"),
+        ({7: 1.0}, {}, "7 is not a class"),
         ({0: "x"}, {}, "must hold a number"),
         ("balanced", {}, "class_offset"),
         (OFFSETS, {"solver": "most_violating"}, "without costs of mistakes, class_offset"),
@@ -175,7 +175,7 @@ def test_steps_take_the_logarithms_of_the_shares():
     [
         ([1.0, 2.0], "one number for each of the 3"),
         ([1.0, np.nan, 2.0], "finite"),
-        ({7: 1.0}, "7 is no class"),
+        ({7: 1.0}, "7 is not a class"),
         ("balanced", "class_offset"),
     ],
 )

@@ -76,7 +76,7 @@ def test_kinds_of_classes(classes):
         ([1.0, 2.0], [0, 1], None, "2D array"),
         (np.empty((0, 2)), [], None, "0 sample"),
         (np.eye(3), ["a", None, "b"], None, "row 1 of y is missing; every row needs a class"),
-        ([["a"], ["b"]], [0, 1], None, r"X holds text \('a'\), and rows are numbers; put Tfidf"),
+        ([["a"], ["b"]], [0, 1], None, r"X holds text \('a'\), but rows must be numbers; put"),
         (pl.LazyFrame({"a": [1.0, 2.0]}), [0, 1], None, r"give X.collect\(\)"),
     ],
 )
@@ -133,8 +133,8 @@ def test_bad_parameters_are_named(name, value):
 @each(
     ("weights", "message"),
     [
-        ({"b": 2, "bb": 3}, "'bb' is no class of y, whose classes are 'a', 'b'; did you mean 'b'?"),
-        ({0: 2}, "0 is no class of y, whose classes are 'a', 'b'"),
+        ({"b": 2, "bb": 3}, "'bb' is not a class of y, whose classes are 'a', 'b'; did you mean"),
+        ({0: 2}, "0 is not a class of y, whose classes are 'a', 'b'"),
         ({"a": -1.0}, "class weights must be numbers and not negative"),
     ],
 )

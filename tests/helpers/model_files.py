@@ -38,7 +38,7 @@ def with_tensors(path, changes):
 
 
 def refused(path, message):
-    """One clear error of a file that is no model."""
+    """One clear error of a file that is not a model."""
     for read in (load_model, describe_model):
         with pytest.raises(ValueError, match=message) as caught:
             read(path)

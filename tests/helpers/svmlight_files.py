@@ -76,8 +76,8 @@ LINES_AND_PROBLEMS = {
         b"1,2 2:5",
         "several labels in one row (found '1,2'); load_svmlight(multilabel=True) and train, cv or",
     ),
-    "label nan": (b"NaN 2:5", f"{LABEL}'NaN', which is no class; correct it, or drop the row"),
-    "label inf": (b"-inf 2:5", f"{LABEL}'-inf', which is no class"),
+    "label nan": (b"NaN 2:5", f"{LABEL}'NaN', which is not a class; correct it, or drop the row"),
+    "label inf": (b"-inf 2:5", f"{LABEL}'-inf', which is not a class"),
     "label overflows": (b"1e999 2:5", f"{LABEL}'1e999', which is not finite"),
     "label is a very long number": (b"9" * 252 + b"e99 2:5", f"{LABEL}'999"),
     "label beyond int64": (

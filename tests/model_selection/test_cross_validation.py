@@ -291,5 +291,5 @@ def test_folds_that_lack_classes_have_best_ones():
     with pytest.raises(ValueError, match="is 1 for every model of 4 classes"):
         made(MulticlassSVCCV, scoring="top_4_accuracy").fit(X, labels)
     for wrong in ("top_0_accuracy", "top_x_accuracy"):
-        with pytest.raises(ValueError, match="is no score of scikit-learn"):
+        with pytest.raises(ValueError, match="is not a score of scikit-learn"):
             made(MulticlassSVCCV, scoring=wrong).fit(X, labels)

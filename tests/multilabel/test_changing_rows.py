@@ -1,4 +1,4 @@
-"""Warm starts of sets of labels, while rows and labels come and go."""
+"""Warm starts of label sets, while rows and labels come and go."""
 
 from __future__ import annotations
 
@@ -98,7 +98,7 @@ def test_labels_that_all_rows_have_keep_no_duals():
     Y = FIRST[1].copy()
     Y[:, 2] = 1
     model = MultilabelSVC(warm_start=True, random_state=0)
-    with pytest.warns(UserWarning, match="labels are those of all rows"):
+    with pytest.warns(UserWarning, match="labels occur in all rows or in none"):
         model.fit(FIRST[0], Y)
     assert model.fit(*FIRST).certificate_.relative_gap <= 1e-3
     assert not hasattr(model.set_params(warm_start=False).fit(*FIRST), "_warm_start")

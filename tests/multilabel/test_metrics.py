@@ -64,5 +64,5 @@ def test_refuses(scores, k, propensity, message):
 def test_sets_of_other_labels_are_wrong():
     assert f1_scores([{"a"}, {"b"}], [{"c"}, {"d"}]).micro == 0
     assert f1_scores([{1}, {2}], [{1}, {3}]).micro == 0.5
-    with pytest.raises(ValueError, match="classes is needed"):
+    with pytest.raises(ValueError, match="classes is required"):
         f1_scores([{"a"}, {"b"}], np.eye(2))

@@ -93,4 +93,4 @@ def test_what_is_of_one_class_for_each_row_refuses_it(tmp_path, capsys):
     assert main(["info", path]) == 0
     assert "one_vs_rest" in capsys.readouterr().out
     assert main(["export", path, str(tmp_path / "out"), "--format", "liblinear"]) == 2
-    assert "which LIBLINEAR has no file for; use --format onnx" in capsys.readouterr().err
+    assert "which LIBLINEAR files do not support; use --format onnx" in capsys.readouterr().err

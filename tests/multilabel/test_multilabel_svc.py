@@ -127,7 +127,7 @@ def test_kinds_of_labels(data, given, classes, is_dense):
     ("Y", "message"),
     [
         (np.arange(12) % 3, "use MulticlassSVC"),
-        (["a,b"] * 12, r"text for every row \(a,b\), not a set of labels; split them"),
+        (["a,b"] * 12, r"text for every row \(a,b\), not a label set; split them"),
         (np.full((12, 2), 2), "only 0 and 1 .* it holds 2"),
         (np.full((12, 2), 0.5), "continuous values such as 0.5"),
         (np.full((12, 2), "x"), "only 0 and 1"),
@@ -137,8 +137,8 @@ def test_kinds_of_labels(data, given, classes, is_dense):
         (pd.DataFrame(np.eye(12, 2), columns=["a", 1]), "numbers and by text"),
         ([{np.nan}, {1.0}] * 6, "Y holds NaN"),
         (np.zeros((12, 0), int), "no column"),
-        ([set()] * 12, "all sets of labels are empty"),
-        ([{1}, {"a"}] * 6, "row 1 of y .* is text, and labels before are not; labels must be"),
+        ([set()] * 12, "all label sets are empty"),
+        ([{1}, {"a"}] * 6, "row 1 of y .* is text, and previous labels are not; labels must be"),
         ([{(1, 2)}, {(3, 4)}] * 6, r"numbers or text, not \(1, 2\)"),
         ([[[1]], [[2], [3]]] * 6, "all numbers or all text"),
         ([{10**30}, {1}] * 6, "row 0 of y .* does not fit in 64 bits"),
@@ -194,7 +194,7 @@ def test_labels_of_two_kinds_in_sets_are_refused(data):
 def test_refuses_unknown_labels_in_score(data):
     X, Y = data
     model = MultilabelSVC().fit(X, sets_of(Y))
-    with pytest.raises(ValueError, match="'z', which is none of those in fit"):
+    with pytest.raises(ValueError, match="'z', which is not a label of fit"):
         model.score(X[:1], [{"z"}])
 
 
@@ -203,7 +203,7 @@ def test_labels_of_all_rows_or_none_are_constant(data, threshold):
     X, Y = data
     Y = np.hstack([np.ones((len(Y), 1), int), Y, np.zeros((len(Y), 1), int)])
     model = MultilabelSVC(threshold=threshold, random_state=0)
-    with pytest.warns(UserWarning, match="2 of 9 labels are those of all rows or of none"):
+    with pytest.warns(UserWarning, match="2 of 9 labels occur in all rows or in none"):
         model.fit(X, Y)
     assert not model.coef_[[0, -1]].any()
     assert model.intercept_[[0, -1]].tolist() == [1, -1]
@@ -212,7 +212,7 @@ def test_labels_of_all_rows_or_none_are_constant(data, threshold):
 
 
 def test_warns_where_the_tolerance_is_not_reached(data):
-    with pytest.warns(ConvergenceWarning, match="asked for: 1e-09"):
+    with pytest.warns(ConvergenceWarning, match="requested: 1e-09"):
         MultilabelSVC(tol=1e-9, max_iter=1).fit(*data)
 
 

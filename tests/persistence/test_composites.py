@@ -99,7 +99,7 @@ def test_description_of_several_classifiers(path):
 @pytest.mark.parametrize(
     ("model", "message"),
     [
-        (GridSearchCV(SVM, GRID, cv=2, refit=False), "keeps no fitted classifier.*refit=True"),
+        (GridSearchCV(SVM, GRID, cv=2, refit=False), "contains no fitted classifier.*refit=True"),
         (
             RandomizedSearchCV(SVM, {"C": loguniform(0.1, 1)}, n_iter=2, cv=2, random_state=0),
             "this RandomizedSearchCV: it holds numpy.*scipy.*; save its best_estimator_",

@@ -158,7 +158,7 @@ def test_what_cannot_be_exported(path, monkeypatch):
     with pytest.raises(NotFittedError):
         save_liblinear(path, MulticlassSVC())
     model = MulticlassSVC(tol=0.1).fit(X, Y * 2**30)
-    with pytest.raises(ValueError, match=r"integers of 32 bits"):
+    with pytest.raises(ValueError, match=r"32-bit integers"):
         save_liblinear(path, model)
     model = MulticlassSVC(tol=0.1).fit(X, Y)
     model.intercept_[0] = np.nan

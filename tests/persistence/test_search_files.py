@@ -115,8 +115,8 @@ def test_on_the_command_line(tmp_path, monkeypatch, capsys):
         ({"search.Cs": np.ones(5, np.float32)}, "values of C"),
         ({"search.scores": np.zeros((3, 4))}, "scores of shape"),
         ({"search.scores": np.zeros(5)}, "scores of shape"),
-        ({"search.gaps": np.zeros((2, 5))}, "other shapes"),
-        ({"search.seconds": np.zeros((3, 5), np.int64)}, "other shapes"),
+        ({"search.gaps": np.zeros((2, 5))}, "different shapes"),
+        ({"search.seconds": np.zeros((3, 5), np.int64)}, "different shapes"),
         ({"search.certificates": np.zeros((3, 5, 4))}, "certificates"),
         ({"search.certificates": -np.ones((3, 5, 6))}, "is negative"),
     ],
@@ -130,9 +130,9 @@ def test_hostile_tensors(change, message, path, content):
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"C": 3.0}, "does not fit the search"),
+        ({"C": 3.0}, "is not a C of the search"),
         ({"C": "x"}, "C must be a number"),
-        ({"refit_time": -1.0}, "does not fit the search"),
+        ({"refit_time": -1.0}, "is not a C of the search"),
         ({"best_score": None}, "best_score must be a number"),
         ({"estimator": "MultinomialLogisticRegressionCV"}, ""),
         ({"params": {"Cs": -1}}, ""),

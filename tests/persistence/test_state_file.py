@@ -180,22 +180,26 @@ def changed(path, tensors, **about):
 HOSTILE = {
     "z exceeds its bounds": ("svc", {"duals.values": lambda z: 9 * z}, {}),
     "z is negative": ("svc", {"duals.values": lambda z: -z}, {}),
-    "where a class is no target": ("svc", {"labels": lambda y: (y + 1) % 3}, {}),
+    "where a class is not a target": ("svc", {"labels": lambda y: (y + 1) % 3}, {}),
     "classes that do not exist": ("svc", {"duals.classes": lambda c: c + 3}, {}),
     "costs of rows must be positive": ("svc", {"costs": lambda c: -c}, {}),
     "labels of rows are out": ("svc", {"labels": lambda y: y + 1}, {}),
     "an array of float64": ("svc", {"duals.values": lambda z: z}, {"dtype": "float32"}),
     "an array of uint64": ("svc", {"prints": lambda p: p[:-1]}, {}),
     "number of features": ("svc", {}, {"n_features": -1}),
-    "does not go with": ("svc", {}, {"loss": "squared_hinge"}),
-    "one of another estimator": ("svc", {}, {"formulation": "logistic", "loss": "log_loss"}),
+    "cannot be combined with": ("svc", {}, {"loss": "squared_hinge"}),
+    "belongs to a different estimator": (
+        "svc",
+        {},
+        {"formulation": "logistic", "loss": "log_loss"},
+    ),
     "'all'": ("svc", {}, {"formulation": "all"}),
     "do not add up to 1": ("log_u", {"log_u": lambda v: v - 1}, {}),
-    "no logarithms": ("log_u", {"log_u": lambda v: v * np.nan}, {}),
-    "goes with the weights": ("log_u", {"weights": lambda W: None}, {}),
+    "logarithms": ("log_u", {"log_u": lambda v: v * np.nan}, {}),
+    "requires the weights": ("log_u", {"weights": lambda W: None}, {}),
     "weights are not finite": ("logistic", {"weights": lambda W: W * np.inf}, {}),
     "a label twice": ("multilabel", {"sets.labels": lambda c: 0 * c + 1}, {}),
-    "are trained one-vs-rest": ("multilabel", {}, {"formulation": "weston_watkins"}),
+    "label sets require formulation": ("multilabel", {}, {"formulation": "weston_watkins"}),
     "no fingerprints": ("multilabel", {"prints": lambda p: None}, {}),
 }
 
@@ -243,5 +247,5 @@ def test_numbers_of_rows_ascend(path):
     save_state(path, model.fit(X, Y, sample_weight=np.arange(len(Y)) % 3))
     assert load_state(path)._warm_start.numbers[:2].tolist() == [1, 2]
     changed(path, {"numbers": lambda numbers: numbers[::-1].copy()})
-    with pytest.raises(ValueError, match="do not ascend"):
+    with pytest.raises(ValueError, match="not ascending"):
         load_state(path)

@@ -158,7 +158,7 @@ def with_first(change):
 )
 def test_categories_that_do_not_fit_together(changes):
     check_steps([one_hot()])
-    with pytest.raises(ValueError, match="a OneHotEncoder whose contents do not fit together"):
+    with pytest.raises(ValueError, match="a OneHotEncoder with inconsistent contents"):
         check_steps([one_hot(**changes)])
 
 
@@ -185,14 +185,14 @@ def changed(step, **attributes):
         (HashingVectorizer(n_features=0), "n_features"),
         (FeatureHasher(n_features=0), "n_features"),
         (changed(StackingClassifier([]), stack_method_=["fit"]), "does not predict"),
-        (changed(StandardScaler(), transform=np.log1p), "'transform' in the place of its method"),
+        (changed(StandardScaler(), transform=np.log1p), "'transform' instead of its method"),
         (
             changed(
                 VotingClassifier([]),
                 le_=changed(GaussianNB(), classes_=np.arange(2)),
                 estimators_=[changed(GaussianNB(), classes_=np.array([0, 2**40]))],
             ),
-            "a classifier of other classes",
+            "a classifier with different classes",
         ),
     ],
 )

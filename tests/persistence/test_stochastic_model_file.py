@@ -54,12 +54,12 @@ def test_description(path):
         (lambda h, m: m.update(weight_seen=-1), "weight_seen must be"),
         (lambda h, m: m.update(weight_seen="1"), "weight_seen must be"),
         (lambda h, m: m.update(objective=[]), "objective must be"),
-        (lambda h, m: m.pop("n_steps"), "do not fit"),
+        (lambda h, m: m.pop("n_steps"), "inconsistent"),
         (lambda h, m: m["params"].update(alpha=float("inf")), "alpha"),
         (lambda h, m: m["params"].update(loss="squared_hinge"), "loss"),
         (lambda h, m: m["params"].update(C=1.0), "has no parameter .C."),
         (lambda h, m: m.update(estimator=["StochasticClassifier"]), "no estimator"),
-        (lambda h, m: m.update(estimator="MulticlassSVC"), "do not fit"),
+        (lambda h, m: m.update(estimator="MulticlassSVC"), "inconsistent"),
     ],
 )
 def test_hostile_files(path, change, message):

@@ -180,7 +180,7 @@ def test_trees_that_are_none(parents, settings, message):
         (lambda: Taxonomy.from_nested({"a": [["b"]]}), "a node below 'a' must be a label"),
         (lambda: Taxonomy.from_nested({"a": ["c"], "b": ["c"]}), "twice"),
         (lambda: Taxonomy.from_nested({"a": "cde"}), "dict or a list"),
-        (lambda: Taxonomy(ANIMALS).distances(["cat"], ["ash"]), "'ash' is no node"),
+        (lambda: Taxonomy(ANIMALS).distances(["cat"], ["ash"]), "'ash' is not a node"),
         (lambda: Taxonomy(ANIMALS).f1_score(["cat", "dog"], ["cat"]), "2 labels and 1 predictions"),
         (lambda: Taxonomy(ANIMALS, distance=lambda d: -d - 1).costs_of(["cat", "dog"]), "must ret"),
         (lambda: Taxonomy(ANIMALS).predict_node(None, [], 0.4), "threshold"),
@@ -195,5 +195,5 @@ def test_hostile_paths_and_classes_that_are_no_nodes():
     for path in (("r", "a"), 5, None, b"a/b"):
         with pytest.raises(ValueError, match=r"must be text such as 'a/b/c', not .*join\(path\)"):
             Taxonomy.from_paths([path, "q/c"])
-    with pytest.raises(ValueError, match="'ash' is no node"):
+    with pytest.raises(ValueError, match="'ash' is not a node"):
         MulticlassSVC(costs=Taxonomy(ANIMALS)).fit([[0.0], [1.0]], ["ash", "cat"])

@@ -74,11 +74,11 @@ def test_labels_are_told_apart_on_one_line():
         ([1, 2], [1], "inconsistent numbers of samples"),
         ([[1, 2]], [1], "y_true must be a vector of labels"),
         ([1], [1j], "y_pred must be a vector of labels"),
-        ([None], [1], "y_true holds None, which is no label"),
+        ([None], [1], "y_true holds None, which is not a label"),
         ([1.0, np.nan], [1, 2], "y_true holds NaN"),
-        ([1, 2], np.array(["a", np.nan], object), "y_pred holds nan, which is no label"),
+        ([1, 2], np.array(["a", np.nan], object), "y_pred holds nan, which is not a label"),
         (np.array([1, "a"], object), ["1", "a"], "y_true holds both strings and numbers"),
-        (np.array([{}], object), [1], "y_true holds {}, which is no label"),
+        (np.array([{}], object), [1], "y_true holds {}, which is not a label"),
     ],
 )
 def test_bad_labels(true, predicted, message):

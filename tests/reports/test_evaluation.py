@@ -68,7 +68,7 @@ def test_thousands_of_classes_in_text():
     found = ClassScores.from_codes(label_codes(labels, true, predicted))
     lines = found.lines()
     assert len(lines) < 60
-    assert lines[0] == "the 20 classes of the lowest F1"
+    assert lines[0] == "the 20 classes with the lowest F1"
     assert "3          0.0 %   0.0 %  0.0 %        1" in lines
     assert any(line.split()[::7] == ["17", "51"] for line in lines)
     assert lines[-1].startswith("4971 more classes, F1 ")

@@ -1,4 +1,4 @@
-"""Evaluation of sets of labels, against scikit-learn, and the report of a model of them."""
+"""Evaluation of label sets, against scikit-learn, and the report of a model of them."""
 
 import numpy as np
 import pytest
@@ -76,5 +76,5 @@ def test_report(make, tmp_path):
     assert "<b>" not in page
     write_report(tmp_path / "page", model, top_features=2)
     assert "predictions are not evaluated" in (tmp_path / "page").read_text("utf-8")
-    with pytest.raises(ValueError, match="none of those in fit"):
+    with pytest.raises(ValueError, match="is not a label of fit"):
         write_report(tmp_path / "page", model, X[:1], [{"unknown"}])

@@ -97,7 +97,7 @@ def test_what_is_proven_is_told():
     proof = model.certificate_
     for number in (f"{proof.primal_objective:.8g}", f"{proof.dual_objective:.8g}"):
         assert number in page
-    assert "asked for a relative gap of at most 0.001, and reached it" in page
+    assert "tolerance was a relative gap of at most 0.001; training reached it" in page
     assert f"{100 * model.score(X, Y):.2f} %" in page
     model.sparsify(0.5)
     assert "Small weights were left out" in outline(model)[0]
@@ -108,7 +108,7 @@ def test_what_is_proven_is_told():
 @pytest.mark.filterwarnings("ignore:training stopped")
 def test_what_was_not_reached_is_told():
     page, _ = outline(MulticlassSVC(max_iter=1, tol=1e-9, random_state=0).fit(X, Y))
-    assert "ended before it was reached" in page
+    assert "ended before reaching it" in page
 
 
 def test_hostile_names_are_text():
@@ -125,7 +125,7 @@ def test_hostile_names_are_text():
     assert "&lt;i&gt;unseen&lt;/i&gt;" in page
     assert "\x00" not in page
     assert "\u202e" not in page
-    assert "1 of the test rows have a label that is no class" in page
+    assert "1 of the test rows have a label that is not a class" in page
 
 
 def test_names_that_are_no_unicode():

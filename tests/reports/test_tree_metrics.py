@@ -36,7 +36,7 @@ def test_a_model_knows_its_tree_until_it_is_saved():
     y = NAMES.copy()
     y[0] = "rose"  # no node: left out, as no tree was asked for
     assert evaluate(model, X, y).tree.mean_distance >= found.tree.mean_distance
-    with pytest.raises(ValueError, match="'rose' is no node"):
+    with pytest.raises(ValueError, match="'rose' is not a node"):
         evaluate(model, X, y, taxonomy=TREE)
 
 

@@ -80,7 +80,7 @@ def test_every_truncation_is_one_clear_error(path):
     content = path.read_bytes()
     for size in [*range(0, 64), *range(64, len(content), 97), len(content) - 1]:
         path.write_bytes(content[:size])
-        with pytest.raises(DamagedError, match="is damaged, truncated or no checkpoint"):
+        with pytest.raises(DamagedError, match="is damaged, truncated or not a checkpoint"):
             read_checkpoint(path)
 
 

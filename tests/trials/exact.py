@@ -1,7 +1,7 @@
 """P and D without rounding: every float is an integer over a power of two.
 
 Arguments as in ``manyclass.problem.objective``: ``weights`` W of shape (d + 1, k), last row for the
-appended feature of value ``bias``; ``duals`` z of shape (n, k), zero where c is no target.
+appended feature of value ``bias``; ``duals`` z of shape (n, k), zero where c is not a target.
 """
 
 from __future__ import annotations
@@ -162,7 +162,7 @@ class ExactProblem:
         return Exact(self.X.ints.T, self.X.unit) @ coefficients
 
     def _feasible(self, duals: NDArray[Any]) -> Exact:
-        """0 <= z <= C_i, or its sum; no z where x_i = 0 or c is no target."""
+        """0 <= z <= C_i, or its sum; no z where x_i = 0 or c is not a target."""
         z, costs = Exact.from_array(duals), self.costs
         used = self.is_target & ~self._empty()[:, None]
         ints = np.where(used & (z.ints > 0), z.ints, 0) * costs.unit

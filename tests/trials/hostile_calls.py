@@ -39,7 +39,7 @@ REFUSALS = (ValueError, TypeError, OverflowError, MemoryError, FloatingPointErro
 
 
 def broken_csr(h):
-    """Return CSR, its classes, and whether it is no valid matrix."""
+    """Return CSR, its classes, and whether it is not a valid matrix."""
     n, d = int(h.rng.integers(2, 25)), int(h.rng.integers(1, 15))
     indptr, indices, values = h.csr(n, d, h.pick([np.float32, np.float64]))
     kind = h.pick([sp.csr_array, sp.csr_matrix])

@@ -1,4 +1,4 @@
-"""The solver of a problem whose X lies on a device, and what is not trained there."""
+"""Choice of the solver for a problem with X on a device, and checks of its options."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ from manyclass.solvers.logistic.newton import NewtonLogistic
 from manyclass.utils.named_options import DEFAULT_SOLVERS
 
 TRAINED = ("crammer_singer", "weston_watkins", "one_vs_rest")
-SHARE_OF_LABELS = 0.5  # of the free memory, for labels that are trained together
-# Training that stalls on a device, or whose gap after so many epochs is above that part of the gap
-# before them, continues on the CPU if a pass there has at most so many multiply-adds.
+SHARE_OF_LABELS = 0.5  # share of the free memory, for labels that are trained together
+# Training that stalls on a device, or does not reduce the gap to this share in this number of
+# epochs, continues on the CPU if a pass has at most this number of multiply-adds.
 MOST_WORK, SOME_EPOCHS, SLOW = 10**10, 8, 0.4
 Solver = NewtonLogistic | DualRounds | OneVsRestAdmm
 
@@ -75,10 +75,10 @@ def check_on_device(problem: Problem, *, stopping: str, solver: str, weights: st
     elif problem.base is not None and not isinstance(problem.base, BaseScores):
         refused = "a Taxonomy may have 4,096 classes at most"
     elif len(places) > 1 and problem.loss == "hinge":
-        refused = "several devices train the squared hinge and logistic regression"
+        refused = "only the squared hinge and logistic regression support several devices"
     if refused:
         raise ValueError(
-            f"X lies on the device {device}, and there {refused}; to train otherwise, leave out "
+            f"X is on the device {device}, where {refused}; to train otherwise, leave out "
             "device=, and copy X to the CPU"
         )
     return plan_text(problem)
@@ -90,7 +90,7 @@ def plan_text(problem: Problem) -> str:
 
 
 def may_leave_device(problem: Problem) -> bool:
-    """Whether the core can train a problem further, if it stalls on its device: small ones."""
+    """Whether a problem is small enough for the core to continue, if it stalls on its device."""
     data = problem.dataset
     assert isinstance(data, DeviceDataset)
     work = data.n_examples * (data.n_features + 1) * data.n_classes
@@ -98,11 +98,11 @@ def may_leave_device(problem: Problem) -> bool:
 
 
 def falls_slowly(problem: Problem, gaps: Sequence[float]) -> bool:
-    """Whether dual visits in rounds need too many epochs on a device, given the gaps so far."""
+    """Whether dual visits in rounds need too many epochs on a device, from the gaps so far."""
     in_rounds = problem.loss == "hinge" and not problem.formulation.is_separable
     if not in_rounds or len(gaps) <= SOME_EPOCHS:
         return False
-    return gaps[-1] > SLOW * gaps[-1 - SOME_EPOCHS] or not gaps[-1] > 0  # not above 0: all rounding
+    return gaps[-1] > SLOW * gaps[-1 - SOME_EPOCHS] or not gaps[-1] > 0  # only rounding
 
 
 def on_host(problem: Problem) -> Problem:
@@ -113,7 +113,7 @@ def on_host(problem: Problem) -> Problem:
 
 
 def labels_at_once(data: DeviceDataset, loss: str, n_labels: int) -> int:
-    """Return how many labels of one-vs-rest are trained together: what half the memory holds."""
+    """Return the number of one-vs-rest labels trained together, as half the memory allows."""
     free = place_of(data).free_memory()
     if free is None:
         return max(1, n_labels)
@@ -131,7 +131,7 @@ def place_of(data: DeviceDataset) -> Place:
 
 
 def lack_of_memory(problem: Problem, error: Exception) -> MemoryError | None:
-    """Return the error where the memory of a device has come to its end; None of other errors."""
+    """Return the MemoryError for an error of a device out of memory; None for other errors."""
     if not (problem.dataset.lies_on_device and "out of memory" in str(error)):
         return None
     return MemoryError(

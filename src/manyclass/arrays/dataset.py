@@ -1,4 +1,4 @@
-"""Training examples whose X lies on a device; labels and weights are those of ``Dataset``."""
+"""Training examples with X on a device; labels and weights are as in ``Dataset``."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from manyclass.problem.dataset import Dataset
 from manyclass.problem.problem import ELSEWHERE
 from manyclass.utils.types import DeviceArray, DType, IntArray, Rows
 
-# Types of X; training widens the narrow ones block by block.
+# Types of X; training converts the narrow ones by blocks.
 TYPES = {
     "float64": np.float64,
     "float32": np.float32,
@@ -25,7 +25,7 @@ TYPES = {
 
 @dataclass(frozen=True, slots=True, eq=False)
 class DeviceDataset(Dataset):
-    """Examples, classes and weights; ``values`` of the core is empty.
+    """Examples, classes and weights; ``values`` for the core is empty.
 
     X, shape (n, d), lies on its device, in float64, float32, float16 or bfloat16, or in host
     memory. The indicator, shape (n, k), has the classes of every example, of one-vs-rest where
@@ -37,7 +37,7 @@ class DeviceDataset(Dataset):
     lies_on_device: ClassVar[bool] = True
 
     def rows(self, some: slice | NDArray[np.intp]) -> Rows:
-        """Return some rows of X, where they lie."""
+        """Return some rows of X, without moving them."""
         if isinstance(self.X, HostRows):
             return self.X.read(some)
         if isinstance(some, slice):
@@ -51,14 +51,14 @@ class DeviceDataset(Dataset):
         return self.X.read(slice(None)) if isinstance(self.X, HostRows) else to_numpy(self.X)
 
     def on_host(self) -> Dataset:
-        """Return the same examples for the core, X copied from the device."""
+        """Return the same examples for the core, with X copied from the device."""
         X = np.asarray(self.matrix(), self.dtype)
         return Dataset.from_matrix(
             X, self.labels, n_classes=self.n_classes, weights=self.weights, bias=self.bias
         )
 
     def with_blank_rows(self, labels: NDArray[np.int32], weights: NDArray[np.float64]) -> Dataset:
-        """Return these examples and, behind them, some whose features are all 0."""
+        """Return these examples followed by examples with all features 0."""
         return replace(
             self,
             X=self._with_blank_rows(len(labels)),
@@ -74,12 +74,12 @@ class DeviceDataset(Dataset):
         return place.xp.concat([self.X, blank], axis=0)
 
     def with_sets(self, indicator: NDArray[np.bool_]) -> DeviceDataset:
-        """Return the same rows with sets of classes, shape (n, k)."""
+        """Return the same rows with label sets, shape (n, k)."""
         labels = np.full(self.n_examples, ELSEWHERE, np.int32)
         return replace(self, labels=labels, n_classes=indicator.shape[1], indicator=indicator)
 
     def part(self, some: slice, X: DeviceArray) -> DeviceDataset:
-        """Return some examples, whose rows are given."""
+        """Return some examples, given their rows."""
         sets = None if self.indicator is None else self.indicator[some]
         labels, weights = self.labels[some], self.weights[some]
         return replace(self, X=X, labels=labels, weights=weights, indicator=sets)
@@ -97,7 +97,7 @@ class DeviceDataset(Dataset):
         """Return the examples of a validated X; weights are positive."""
         return cls(
             indptr=np.zeros(1, np.int64),
-            indices=np.zeros(1, np.int32),  # as of any dense X: other than the values
+            indices=np.zeros(1, np.int32),  # as for any dense X, unlike the values
             values=np.zeros(0, TYPES[dtype_name(X)]),
             labels=np.ascontiguousarray(labels, np.int32),
             weights=np.ascontiguousarray(weights, np.float64),
@@ -109,5 +109,5 @@ class DeviceDataset(Dataset):
 
 
 def training_type(X: DeviceArray) -> DType:
-    """Return the type in which training takes place: that of W."""
+    """Return the dtype of training and of W."""
     return np.dtype(TYPES[dtype_name(X)])

@@ -18,7 +18,7 @@ from manyclass.utils.types import Array, DType
 
 
 class SmoothEngine(PrimalEngine):
-    """W = 0 at first, an ndarray, and parts that lie on devices.
+    """W as an ndarray, 0 at first, and parts on devices.
 
     The rows of the parts are ``SmoothRows`` or, of the squared hinge, ``SquaredHingeRows``.
     """
@@ -26,7 +26,7 @@ class SmoothEngine(PrimalEngine):
     factorizes_samples = False
 
     def is_class_major(self) -> bool:
-        """Whether W has a row for each class: it has one for each feature."""
+        """Whether W has a row for each class: never on a device."""
         return False
 
     def _primal_at_zero(self) -> float:
@@ -34,7 +34,7 @@ class SmoothEngine(PrimalEngine):
         return super()._primal_at_zero() if is_logistic else self.primal_at_origin()
 
     def primal_at_origin(self) -> float:
-        """Return P at W = 0, intercepts included."""
+        """Return P at W = 0 with intercepts 0."""
         if self.problem.loss == "log_loss":
             return super().primal_at_origin()
         total = np.zeros(1)
@@ -42,13 +42,13 @@ class SmoothEngine(PrimalEngine):
         return float(total[0])
 
     def centre(self, W: Array) -> None:
-        """Subtract the mean over the classes, unless each class is a problem of its own."""
+        """Subtract the mean over the classes, unless the classes are independent."""
         if not self.problem.formulation.is_separable:
             super().centre(W)
 
 
 class ArrayEngine(SmoothEngine):
-    """W = 0 at first, of shape (d + 1, k), on the device of X, or of its first part.
+    """W of shape (d + 1, k), 0 at first, on the device of X or of its first part.
 
     ``rows_of`` makes the rows of each device.
     """
@@ -70,7 +70,7 @@ class ArrayEngine(SmoothEngine):
         super().__init__(problem, parts, regularize_intercept=regularize_intercept)
 
     def new_weights(self, dtype: DType | None = None) -> Array:
-        """Return zeros like W on the device; in float64, of certificates, as an ndarray."""
+        """Return zeros like W on the device; in float64, for certificates, as an ndarray."""
         if dtype is DOUBLE:
             return super().new_weights(dtype)
         data = self.problem.dataset
@@ -78,7 +78,7 @@ class ArrayEngine(SmoothEngine):
         return zeros
 
     def load(self, start: Start) -> None:
-        """Take over W."""
+        """Set W."""
         self.W[...] = self.placed(np.asarray(start.weights))
 
     def weights(self, order: Literal["F", "K"] = "F") -> Array:
@@ -96,7 +96,7 @@ class ArrayEngine(SmoothEngine):
         return zeros
 
     def eigh(self, matrix: Array) -> tuple[Array, Array]:
-        """Return the eigenvalues, at least 0, and the eigenvectors."""
+        """Return the eigenvalues, clipped at 0, and the eigenvectors."""
         if not bool(self.xp.all(self.xp.isfinite(matrix))):
             raise FloatingPointError(
                 "the curvature overflows; scale the features to about one, or lower C"
@@ -108,7 +108,7 @@ class ArrayEngine(SmoothEngine):
         return self.place.asarray(on_cpu[0]), self.place.asarray(on_cpu[1])
 
     def narrowed(self, numbers: Array) -> Array:
-        """Return numbers in the type of W."""
+        """Return numbers in the dtype of W."""
         narrow: Array = self.xp.astype(numbers, self._dtype)
         return narrow
 
@@ -117,7 +117,7 @@ class ArrayEngine(SmoothEngine):
         return to_numpy(numbers)
 
     def placed(self, numbers: Array) -> Array:
-        """Return an ndarray as numbers on the device of W."""
+        """Return an ndarray as an array on the device of W."""
         there: Array = self.place.asarray(numbers, self._dtype)
         return there
 
@@ -126,6 +126,6 @@ class ArrayEngine(SmoothEngine):
         return float(self.xp.sum(a * b, dtype=self.place.wide))
 
     def centre(self, W: Array) -> None:
-        """Subtract the mean over the classes, unless each class is a problem of its own."""
+        """Subtract the mean over the classes, unless the classes are independent."""
         if not self.problem.formulation.is_separable:
             W -= self.xp.mean(W, axis=1, keepdims=True)

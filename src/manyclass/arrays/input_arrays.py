@@ -1,4 +1,4 @@
-"""Arrays on devices as users give them: checks of X, and y and weights as ndarrays."""
+"""Input arrays on devices: checks of X, and y and weights as ndarrays."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from manyclass.utils.types import Array, DeviceArray, Rows
 
 
 def on_host(values: object, name: str = "y") -> object:
-    """Return an array of another namespace as an ndarray, anything else as it is.
+    """Return an array of a different namespace as an ndarray, other objects unchanged.
 
     Refuse sparse tensors, and those without numbers, by their name.
     """
@@ -41,12 +41,12 @@ def on_host(values: object, name: str = "y") -> object:
 
 
 def is_sparse_tensor(X: DeviceArray) -> bool:
-    """Whether X is a tensor of PyTorch, or a matrix of CuPy, that leaves out zeros."""
+    """Whether X is a sparse tensor of PyTorch or a sparse matrix of CuPy."""
     return bool(getattr(X, "is_sparse", False)) or "sparse" in str(getattr(X, "layout", ""))
 
 
 def rows_of(X: Rows, rows: Array) -> Rows:
-    """Return some rows of X by their numbers, where X lies."""
+    """Return some rows of X by their numbers, on the device of X."""
     if isinstance(X, np.ndarray | HostRows) or not is_on_device(X):
         return X[rows]
     found: Rows = Place(X).rows_of(X, rows)
@@ -64,7 +64,7 @@ def placed(X: Rows, device: str | Sequence[str]) -> HostRows | Rows:
     on_cpu = [str(place.device) == "cpu" and not namespace.CPU_COUNTS for place in places]
     if any(on_cpu):
         if len(names) > 1:
-            raise ValueError(f"device={device!r}: of several devices none can be the CPU")
+            raise ValueError(f"device={device!r}: the CPU cannot be one of several devices")
         return X
     if X.dtype == np.float64 and not all(place.has_double for place in places):
         raise ValueError(f"device={device!r} does not compute in float64; give X as float32")
@@ -72,10 +72,10 @@ def placed(X: Rows, device: str | Sequence[str]) -> HostRows | Rows:
 
 
 def numbered(device: str, number: int) -> str:
-    """Return the name of the device of a worker, given its number among those of its machine.
+    """Return the name of the device of a worker, given its number on its machine.
 
-    A name without a number, such as "cuda", stands for all devices of the kind that the worker
-    sees, one for each worker in turn.
+    A name without a number, such as "cuda", means all visible devices of this kind, used by the
+    workers in turn.
     """
     counted = getattr(getattr(_torch(device), device, None), "device_count", None)
     count = 1 if counted is None else counted()
@@ -94,7 +94,7 @@ def _place_of(device: str) -> Place:
     try:
         empty = torch.empty(0, device=device)
     except (RuntimeError, AssertionError) as error:
-        raise ValueError(f"device={device!r} is not there: {error}") from error
+        raise ValueError(f"device={device!r} does not exist: {error}") from error
     if empty.is_meta:
         raise ValueError(f"device={device!r} holds no numbers")
     return Place(empty)
@@ -139,7 +139,7 @@ def _check_numbers(X: DeviceArray) -> None:
 
 
 def finite_and_largest(X: DeviceArray) -> tuple[bool, float]:
-    """Return whether all numbers of X are finite, and the size of the largest one."""
+    """Return whether all numbers of X are finite, and the largest magnitude."""
     xp, largest, finite = namespace_of(X), 0.0, True
     for rows in spans(X.shape[0], max(1, NUMBERS_AT_A_TIME // X.shape[1])):
         part = X[rows, :]
@@ -151,7 +151,7 @@ def finite_and_largest(X: DeviceArray) -> tuple[bool, float]:
 def rows_on_device(
     estimator: BaseEstimator, X: DeviceArray, *, reset: bool, finite: bool = True
 ) -> DeviceArray:
-    """Check X as ``validate_data`` does; it stays where it is."""
+    """Check X like ``validate_data``, without moving it."""
     rows = checked_rows(X, finite=finite)
     _check_feature_names(estimator, rows, reset=reset)
     _check_n_features(estimator, rows, reset=reset)

@@ -1,8 +1,8 @@
-"""Arrays of any namespace of the array API standard, and what the standard lacks.
+"""Arrays of any namespace of the array API standard, and functions that the standard lacks.
 
-array-api-compat gives PyTorch and CuPy the functions of the standard. Where the standard has no
-function (assignment by index, the largest numbers of rows), those of PyTorch, CuPy and NumPy are
-called, and slower code of the standard for other arrays.
+array-api-compat provides the functions of the standard for PyTorch and CuPy. Functions that are not
+in the standard (assignment by index, the largest numbers of rows) are called from PyTorch, CuPy and
+NumPy, with slower code for other arrays.
 """
 
 from __future__ import annotations
@@ -22,18 +22,18 @@ import scipy.sparse as sp
 
 from manyclass.utils.types import Array, CsrArray, DeviceArray
 
-# For tests without a GPU: whether arrays of other namespaces than NumPy that lie on the CPU count
-# as arrays on a device (the core trains on the CPU); whether devices count as those without
-# float64; the bytes of a device that count as free.
+# For tests without a GPU: whether arrays of namespaces other than NumPy on the CPU count as arrays
+# on a device (the core trains on the CPU); whether devices count as devices without float64; the
+# bytes of a device that count as free.
 CPU_COUNTS = False
 LACKS_DOUBLE = False
 FREE_MEMORY: int | None = None
 
-NUMBERS_AT_A_TIME = 1 << 26  # of a block of rows, k or d for each row
+NUMBERS_AT_A_TIME = 1 << 26  # numbers in a block of rows, k or d for each row
 
 
 def is_on_device(X: object) -> bool:
-    """Whether X is an array of PyTorch, CuPy or another namespace on a device, or goes to one."""
+    """Whether X is an array (PyTorch, CuPy or others) on a device, or is copied to one."""
     if getattr(X, "goes_to_device", False):  # HostRows
         return True
     if isinstance(X, np.ndarray) or not is_array(X):
@@ -43,7 +43,7 @@ def is_on_device(X: object) -> bool:
 
 
 def is_array(X: object) -> bool:
-    """Whether X is an array of the standard; without an import, as its own module is loaded."""
+    """Whether X is an array of the standard, without importing its module."""
     modules = {base.__module__.partition(".")[0] for base in type(X).__mro__}
     if modules & {"torch", "cupy"}:
         return hasattr(X, "shape")
@@ -93,18 +93,18 @@ def is_torch(X: DeviceArray) -> bool:
 
 
 def dtype_name(X: DeviceArray) -> str:
-    """Return the name of the type of an array, such as "float32" or "bfloat16"."""
+    """Return the name of the dtype of an array, such as "float32" or "bfloat16"."""
     return str(X.dtype).rpartition(".")[2]
 
 
 def spans(n: int, step: int) -> Iterator[slice]:
-    """Yield slices of the rows 0 to n - 1, some after the others."""
+    """Yield slices of the rows 0 to n - 1."""
     for begin in range(0, n, step):
         yield slice(begin, min(begin + step, n))
 
 
 class FullPrecision:
-    """float32 products in float32, whatever PyTorch was asked for; one switch for the process."""
+    """Turns off TF32 in PyTorch, so that float32 products are exact; one switch per process."""
 
     FULL: ClassVar = {"fp32_precision": "ieee", "allow_tf32": False}
 
@@ -115,7 +115,7 @@ class FullPrecision:
 
     @contextlib.contextmanager
     def held(self) -> Iterator[None]:
-        """Leave TF32 meanwhile; the last of several threads takes it up again."""
+        """Turn off TF32 in the block; the last of several threads restores it."""
         matmul = sys.modules["torch"].backends.cuda.matmul
         name = "fp32_precision" if hasattr(matmul, "fp32_precision") else "allow_tf32"
         with self._changing:
@@ -148,16 +148,16 @@ class Place:
         self._indexes = self.is_torch or _compat().is_cupy_array(X)
 
     def __reduce__(self) -> tuple[type[Place], tuple[DeviceArray]]:
-        """Pickle an array that lies here: a module cannot be pickled."""
+        """Pickle an array on the device, as a module cannot be pickled."""
         return Place, (self.zeros((0,), self.xp.float32),)
 
     @property
     def wide(self) -> object:
-        """The type of sums."""
+        """The dtype of sums."""
         return self.xp.float64 if self.has_double else self.xp.float32
 
     def on_cpu(self) -> Place:
-        """Return a place in the memory of the CPU, where there is float64."""
+        """Return a place in the memory of the CPU, which supports float64."""
         there = copy(self)
         if self.is_torch:
             there.device = sys.modules["torch"].device("cpu")
@@ -166,17 +166,17 @@ class Place:
         return there
 
     def asarray(self, numbers: DeviceArray, dtype: object = None) -> DeviceArray:
-        """Return numbers as an array that lies here."""
+        """Return numbers as an array on this device."""
         if isinstance(numbers, np.ndarray):
             if self.is_torch and not numbers.flags.writeable:
-                numbers = numbers.copy()  # PyTorch warns of memory that it could not write to
+                numbers = numbers.copy()  # PyTorch warns about read-only memory
             if not self.has_double and numbers.dtype == np.float64:
                 numbers = numbers.astype(np.float32)
             numbers = self.xp.asarray(numbers, device=self.device)
         return numbers if dtype is None else self.xp.astype(numbers, dtype)
 
     def taken(self, A: DeviceArray) -> DeviceArray:
-        """Return an array of this namespace, of another device perhaps, as one that lies here."""
+        """Return an array of this namespace on this device."""
         if isinstance(A, np.ndarray) or str(device_of(A)) != str(self.device):
             return A.to(self.device) if self.is_torch and is_torch(A) else self.asarray(to_numpy(A))
         return A
@@ -190,14 +190,14 @@ class Place:
         return self.xp.arange(n, device=self.device)
 
     def where(self, condition: DeviceArray, X: DeviceArray, other: float) -> DeviceArray:
-        """Return X where the condition holds, and a number elsewhere."""
+        """Return X where the condition holds, else a number."""
         if self.is_torch:
             return self.xp.where(condition, X, other)
         number = self.xp.asarray(other, dtype=X.dtype, device=self.device)
         return self.xp.where(condition, X, number)
 
     def rows_of(self, X: DeviceArray, rows: Array) -> DeviceArray:
-        """Return a copy of some rows, whose numbers are on the host."""
+        """Return a copy of some rows, given their numbers on the host."""
         return self.xp.take(X, self.asarray(np.asarray(rows, np.int64)), axis=0)
 
     def shuffled(self, A: DeviceArray, rng: np.random.Generator) -> DeviceArray:
@@ -210,7 +210,7 @@ class Place:
         return self.rows_of(A, rng.permutation(A.shape[0]))
 
     def put_rows(self, A: DeviceArray, rows: DeviceArray, values: DeviceArray) -> None:
-        """A[rows] = values, in place; no row is there twice."""
+        """Set A[rows] = values, in place; rows must be distinct."""
         if self._indexes:
             A[rows] = values
             return
@@ -218,7 +218,7 @@ class Place:
             A[row, ...] = values[at, ...]
 
     def csr(self, A: DeviceArray) -> CsrArray:
-        """Return a copy on the host of the numbers of a matrix that are not 0."""
+        """Return a copy of the non-zeros of a matrix on the host."""
         xp, flat = self.xp, self.xp.reshape(A, (-1,))
         at = xp.nonzero(flat)[0]
         counts = to_numpy(xp.sum(xp.astype(A != 0, xp.int64), axis=1))
@@ -230,7 +230,7 @@ class Place:
 
     @contextlib.contextmanager
     def current(self) -> Iterator[None]:
-        """Launch kernels on this device meanwhile, without the automatic casts of PyTorch."""
+        """Launch kernels on this device in the block, without the automatic casts of PyTorch."""
         with contextlib.ExitStack() as stack:
             if self.is_torch:
                 torch = sys.modules["torch"]
@@ -239,7 +239,7 @@ class Place:
                 if self.is_gpu:
                     stack.enter_context(torch.cuda.device(self.device))
             elif self._indexes:
-                stack.enter_context(self.device)  # of CuPy
+                stack.enter_context(self.device)  # a device of CuPy
             yield
 
     def softmax(self, S: DeviceArray) -> DeviceArray:
@@ -267,7 +267,7 @@ class Place:
 
     @contextlib.contextmanager
     def exact_products(self) -> Iterator[None]:
-        """Compute products of float32 in float32 meanwhile, not in TF32."""
+        """Compute products of float32 in float32 instead of TF32 in the block."""
         if not self.is_gpu:
             yield
             return
@@ -275,7 +275,7 @@ class Place:
             yield
 
     def free_memory(self) -> int | None:
-        """Return the bytes of the device that are free; None where that is not known."""
+        """Return the free bytes of the device; None if unknown."""
         if FREE_MEMORY is not None:
             return FREE_MEMORY
         if self.is_gpu:

@@ -1,4 +1,4 @@
-"""Rows on several devices: each has a block of the rows, and the sums are added on the first."""
+"""Rows on several devices: each has a block of the rows; sums are added on the first device."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class DeviceParts:
         return len(self.parts)
 
     def add(self, question: Question, given: Arguments, into: Sequence[Array]) -> None:
-        """Add the answers of all parts to arrays, in the order of the parts."""
+        """Add the results of all parts to arrays, in the order of the parts."""
 
         def ask(part: SmoothRows) -> list[Array]:
             sums = [_zeros_like(part, total) for total in into]
@@ -49,7 +49,7 @@ class DeviceParts:
                 total += one if isinstance(total, np.ndarray) else place.taken(one)
 
     def broadcast(self, values: Array) -> None:
-        """Leave the numbers as they are."""
+        """Return the numbers unchanged."""
 
 
 def _zeros_like(part: SmoothRows, total: Array) -> Array:
@@ -60,7 +60,7 @@ def _zeros_like(part: SmoothRows, total: Array) -> Array:
 
 
 def _given_to(part: SmoothRows, one: Array | float) -> Array | float:
-    """Return an array of the first device on that of a part; ndarrays and numbers as they are."""
+    """Copy an array from the first device to the device of a part; keep ndarrays and numbers."""
     is_there = isinstance(one, np.ndarray) or not hasattr(one, "shape")
     return one if is_there else part.place.taken(one)
 

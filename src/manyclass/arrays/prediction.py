@@ -1,4 +1,4 @@
-"""Scores and best classes of rows on a device, computed there, block by block."""
+"""Scores and best classes of rows on a device, computed on it by blocks."""
 
 from __future__ import annotations
 
@@ -41,10 +41,10 @@ def best_on_device(X: DeviceArray, coef: Array, intercept: Array, top: int) -> N
 
 
 def like(X: object, numbers: Array) -> Array:
-    """Return numbers as an array of the namespace and on the device of X, if scikit-learn asks.
+    """Return numbers in the namespace and on the device of X, with array API dispatch.
 
-    That is with ``sklearn.set_config(array_api_dispatch=True)``. Labels that are text, and sparse
-    arrays, stay as they are.
+    Only with ``sklearn.set_config(array_api_dispatch=True)``. Text labels and sparse arrays are not
+    converted.
     """
     is_asked = get_config()["array_api_dispatch"] and is_array(X)
     if not is_asked or not isinstance(numbers, np.ndarray) or numbers.dtype.kind not in "biuf":
@@ -54,7 +54,7 @@ def like(X: object, numbers: Array) -> Array:
 
 
 def _scores(X: DeviceArray, coef: Array, intercept: Array) -> Iterator[DeviceArray]:
-    """Yield the scores of some rows after the others."""
+    """Yield the scores of blocks of rows."""
     place = Place(X)
     xp, wide = place.xp, np.result_type(training_type(X), coef)
     dtype = place.wide if wide == np.float64 else xp.float32

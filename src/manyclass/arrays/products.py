@@ -1,14 +1,14 @@
 """Products of some rows of X with matrices: X W, and X^T (w R) with a weight for each row.
 
-On an NVIDIA GPU, products of float32 numbers are made of products of float16 numbers, whose sums
-are in float32:
+On an NVIDIA GPU, products of float32 numbers are computed from products of float16 numbers, with
+sums in float32:
 
     A = 2^-a (A1 + A2),   A1 = half(2^a A),   A2 = half(2^a A - A1)
     exact   A B = 2^-(a+b) (A1 B1 + A1 B2 + A2 B1)    error about 2^-22 |A| |B|, as of float32
     fast    A B = 2^-(a+b) A1 B1                      error about 2^-11 |A| |B|, as of TF32
 
 with a such that the largest number of 2^a A is nearly 2^14. The three products are one,
-[A1 A1 A2] [B1; B2; B1]; rows that are given in float16 have A2 = 0. Source: Ootomo, Yokota 2022
+[A1 A1 A2] [B1; B2; B1]; rows given in float16 have A2 = 0. Source: Ootomo, Yokota 2022
 (Recovering single precision accuracy from Tensor Cores), sec. 3.
 """
 
@@ -20,9 +20,9 @@ import sys
 from manyclass.arrays.namespace import Place
 from manyclass.utils.types import DeviceArray
 
-LARGEST = 14  # exponent of the largest number, of 15 that float16 has
+LARGEST = 14  # exponent of the largest number; float16 supports up to 15
 MOST_EXPONENT = 126
-FIRST_RELEASE = (2, 8)  # of PyTorch, whose products of float16 can be float32
+FIRST_RELEASE = (2, 8)  # version of PyTorch with float32 results for float16 products
 
 
 class Factor:
@@ -68,7 +68,7 @@ class HalfFactor(Factor):
 
 
 def multiplies_halves(place: Place) -> bool:
-    """Whether float32 products are made of float16 ones on a device."""
+    """Whether float32 products are computed from float16 products on a device."""
     if not place.is_gpu:
         return False
     release = sys.modules["torch"].__version__.split(".")[:2]
@@ -76,7 +76,7 @@ def multiplies_halves(place: Place) -> bool:
 
 
 def _scales(A: DeviceArray, weights: DeviceArray | None = None) -> tuple[DeviceArray, DeviceArray]:
-    """Return a power of two for the numbers of A, times those of the weights, and its inverse."""
+    """Return a power of two as the scale of A times the weights, and its inverse."""
     torch = sys.modules["torch"]
     exponent = torch.frexp(torch.linalg.vector_norm(A, ord=math.inf)).exponent
     if weights is not None:

@@ -1,7 +1,7 @@
 """Sums over rows on a device for other processes: W and the sums are ndarrays.
 
-A worker of a cluster holds them. W is on its device for one question; the sums leave the device
-in the types in which they are computed.
+The rows are on a worker of a cluster. W is on its device for one call; sums are copied from the
+device in the dtypes of their computation.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from manyclass.utils.types import Array, DeviceArray
 
 
 class RemoteRows(SmoothRows):
-    """Rows of a smooth loss; parameters as of ``SmoothRows``. W may be padded."""
+    """Rows of a smooth loss; parameters as in ``SmoothRows``. W may be padded."""
 
     def gradient(
         self, W: Array, class_major: bool, gradient: Array, loss: NDArray[np.float64]
@@ -34,7 +34,7 @@ class RemoteRows(SmoothRows):
         _add(product, total)
 
     def squares(self, total: Array) -> None:
-        """Add up C_i x_ij^2, that of the appended feature last."""
+        """Add up C_i x_ij^2, with the appended feature last."""
         there = self._zeros(total)
         super().squares(there)
         _add(total, there)
@@ -56,7 +56,7 @@ class RemoteRows(SmoothRows):
         total: Array,
         weight: NDArray[np.float64],
     ) -> None:
-        """Add up the diagonal of C_i S_i, and C_i, of some rows."""
+        """Add up the diagonal of C_i S_i, and C_i, over some rows."""
         there = self._zeros(total)
         super().variances(self._there(W), class_major, n_all, wanted, there, weight)
         _add(total, there)
@@ -64,7 +64,7 @@ class RemoteRows(SmoothRows):
     def gram(
         self, W: Array, class_major: bool, n_all: int, wanted: int, scale: float, total: Array
     ) -> None:
-        """Add up C_i t_i x_i x_i^T of the wanted rows, C_i scaled."""
+        """Add up C_i t_i x_i x_i^T over the sample, with scaled C_i."""
         there = self._zeros(total)
         super().gram(self._there(W), class_major, n_all, wanted, scale, there)
         _add(total, there)
@@ -82,7 +82,7 @@ class RemoteRows(SmoothRows):
 
 
 class RemoteSquaredHingeRows(RemoteRows, SquaredHingeRows):
-    """Rows of a squared hinge; parameters as of ``SquaredHingeRows``."""
+    """Rows of a squared hinge; parameters as in ``SquaredHingeRows``."""
 
 
 def remote_rows(problem: Problem) -> RemoteRows:
@@ -92,6 +92,6 @@ def remote_rows(problem: Problem) -> RemoteRows:
 
 
 def _add(into: Array, total: DeviceArray) -> None:
-    """Add sums that lie on a device to an array, which may be padded."""
+    """Add sums on a device to an array, which may be padded."""
     numbers = to_numpy(total)
     into[tuple(slice(n) for n in numbers.shape)] += numbers

@@ -1,8 +1,8 @@
-"""Rows on a device: their scores and products, block by block.
+"""Rows on a device: scores and products by blocks.
 
-A block has so many rows that its n x k numbers take a share of the memory. X is widened to the type
-of the products as it is read; the appended feature is implicit, as in ``Dataset``. Rows in host
-memory are copied to the device, whole or block by block (places/memory.py).
+The size of a block is limited by a share of the memory. X is converted to the dtype of the products
+when it is read; the appended feature is implicit, as in ``Dataset``. Rows in host memory are copied
+to the device at once or by blocks (places/memory.py).
 """
 
 from __future__ import annotations
@@ -32,13 +32,13 @@ from manyclass.problem.base_scores import BaseScores
 from manyclass.problem.problem import Problem
 from manyclass.utils.types import DeviceArray
 
-# Multiply-adds of a product from which on float16 numbers are faster: splitting them takes some ten
+# Multiply-adds of a product from which float16 numbers are faster: splitting takes about ten
 # kernels, and such a product in float32 about 80 microseconds.
 LEAST_WORK = 1 << 31
 
 
 class ArrayRows:
-    """The rows of a problem whose X lies on a device, or goes to one.
+    """The rows of a problem with X on a device, or copied to one.
 
     ``labels`` are y_i, shape (n,), or the classes of each row, shape (n, k), bool; ``costs`` C_i,
     in the type of sums; ``dtype`` that of W and of products, float32 or float64. ``first`` and
@@ -64,7 +64,7 @@ class ArrayRows:
         self._set_place(place)
 
     def _set_place(self, place: Place) -> None:
-        """Put what there is of each row on a device."""
+        """Store the arrays of the rows on a device."""
         data, base = self.problem.dataset, self.problem.base
         assert isinstance(data, DeviceDataset)
         self.place, self.xp = place, place.xp
@@ -79,7 +79,7 @@ class ArrayRows:
         self.classes = place.arange(data.n_classes)
 
     def in_double(self) -> ArrayRows:
-        """Return the same rows where there is float64: here, or block by block on the CPU."""
+        """Return the same rows with float64 support: on the device, or by blocks on the CPU."""
         if self.place.has_double:
             return self
         wide = copy(self)
@@ -88,7 +88,7 @@ class ArrayRows:
         return wide
 
     def local(self, part: slice) -> ArrayRows:
-        """Return the rows of a block by themselves, on the device."""
+        """Return the rows of a block as separate rows, on the device."""
         self.base_table()
         some = copy(self)
         some.n, some.blocks_of_x = part.stop - part.start, RowsThere(self._block(part), self.place)
@@ -101,7 +101,7 @@ class ArrayRows:
         return self.blocks_of_x.block(part)
 
     def numbers(self) -> RowNumbers:
-        """Make a number for each row and class, in the type of W."""
+        """Create a number for each row and class, in the dtype of W."""
         shape, dtype = (self.n, self.k), self.problem.dataset.dtype
         if self.plan.numbers_on_host:
             return numbers_on_host(self.place, shape, dtype)
@@ -109,7 +109,7 @@ class ArrayRows:
 
     @property
     def is_whole(self) -> bool:
-        """Whether X and the numbers of rows and classes lie on the device."""
+        """Whether X and the numbers per row and class are on the device."""
         return not (self.plan.streams or self.plan.numbers_on_host)
 
     @property
@@ -123,22 +123,22 @@ class ArrayRows:
 
     @property
     def rows_of_block(self) -> int:
-        """Rows of a block."""
+        """Number of rows in a block."""
         return self.plan.rows_of_block
 
     def _given(self, rows: slice | DeviceArray) -> DeviceArray:
         return self._block(rows) if isinstance(rows, slice) else self.blocks_of_x.take(rows)
 
     def features(self, rows: slice | DeviceArray, dtype: object) -> DeviceArray:
-        """Return some rows of X as numbers of a type."""
+        """Return some rows of X in a dtype."""
         return self.xp.astype(self._given(rows), dtype, copy=False)
 
     def factor(self, rows: slice | DeviceArray, *, is_fast: bool = False) -> Factor:
-        """Return some rows of X as a factor of products in the type of W, or in less precision."""
+        """Return rows of X as a factor of products in the dtype of W, or in lower precision."""
         return self.factor_of(self._given(rows), is_fast=is_fast)
 
     def factor_of(self, X: DeviceArray, *, is_fast: bool) -> Factor:
-        """Return an array with some rows as such a factor."""
+        """Return an array of rows as such a factor."""
         work = X.shape[0] * X.shape[1] * self.k
         if work > LEAST_WORK and multiplies_halves(self.place) and self.dtype == self.xp.float32:
             return HalfFactor(X, is_fast=is_fast)
@@ -147,7 +147,7 @@ class ArrayRows:
     def gram_of(
         self, rows: slice | DeviceArray, weights: DeviceArray, *, is_fast: bool
     ) -> DeviceArray:
-        """Return sum_i w_i x_i x_i^T of some rows, the appended feature included."""
+        """Return sum_i w_i x_i x_i^T over some rows, including the appended feature."""
         x = self.features(rows, self.dtype)
         x = self.xp.concat([x, self.xp.full_like(x[:, :1], self.bias)], axis=1)
         return self.factor_of(x, is_fast=is_fast).back(x, weights)
@@ -164,18 +164,18 @@ class ArrayRows:
         return S
 
     def scores(self, x: Factor, rows: slice | DeviceArray, W: DeviceArray) -> DeviceArray:
-        """Return the scores of some rows, base scores added."""
+        """Return the scores of some rows, including base scores."""
         S = self.products(x, W)
         if self._table is not None:
             S += self.xp.astype(self.base(rows), S.dtype, copy=False)
         return S
 
     def base(self, rows: slice | DeviceArray) -> DeviceArray:
-        """Return the base scores of some rows; there must be some."""
+        """Return the base scores of some rows of a problem with base scores."""
         return self.xp.take(self._table, self.of(self._table_rows, rows), axis=0)
 
     def base_table(self) -> tuple[DeviceArray, DeviceArray] | None:
-        """Return the table of base scores, in the type of W, and the row of each example."""
+        """Return the table of base scores, in the dtype of W, and the row of each example."""
         if self._table is None:
             return None
         if self._narrow is None:
@@ -188,7 +188,7 @@ class ArrayRows:
         return self._table is not None
 
     def of(self, numbers: DeviceArray, rows: slice | DeviceArray) -> DeviceArray:
-        """Return the numbers of some rows, of an array with one for each row."""
+        """Return the numbers of some rows from an array with one per row."""
         if isinstance(rows, slice):
             return numbers[rows, ...]
         return self.xp.take(numbers, rows, axis=0)
@@ -196,7 +196,7 @@ class ArrayRows:
     def add_back(
         self, total: DeviceArray, x: Factor, R: DeviceArray, weights: DeviceArray | None = None
     ) -> None:
-        """Add sum_i w_i x_i r_i^T to an array like W, in its type; w_i = 1 without weights."""
+        """Add sum_i w_i x_i r_i^T to an array like W, in its dtype; w_i = 1 without weights."""
         xp = self.xp
         total[:-1, :] += xp.astype(x.back(R, weights), total.dtype, copy=False)
         if self.bias and weights is None:
@@ -205,7 +205,7 @@ class ArrayRows:
             total[-1, :] += self.bias * xp.astype(weights @ R, total.dtype, copy=False)
 
     def back(self, x: Factor, R: DeviceArray) -> DeviceArray:
-        """Return sum_i x_i r_i^T, of the shape of W."""
+        """Return sum_i x_i r_i^T, in the shape of W."""
         product = x.back(R)
         if not self.bias:
             return self.xp.concat([product, 0 * R[:1, :]], axis=0)
@@ -213,7 +213,7 @@ class ArrayRows:
         return self.xp.concat([product, of_bias], axis=0)
 
     def own(self, labels: DeviceArray) -> DeviceArray:
-        """Return whether each class is one of each row's; shape (m, k)."""
+        """Whether each class is a class of each row; shape (m, k)."""
         if labels.ndim == 2:
             return labels
         return labels[:, None] == self.classes[None, :]
@@ -223,13 +223,13 @@ class ArrayRows:
         return self.xp.take_along_axis(S, labels[:, None], axis=1)
 
     def add_to_own(self, R: DeviceArray, labels: DeviceArray, values: DeviceArray) -> DeviceArray:
-        """Add numbers to those of the rows' own classes, in place where that is possible."""
+        """Add numbers to the entries of the rows' own classes, in place if possible."""
         if self.place.is_torch:
             return R.scatter_add_(1, labels[:, None], values[:, None])
         return R + self.xp.astype(self.own(labels), R.dtype) * values[:, None]
 
     def squared_norms(self) -> NDArray[np.float64]:
-        """Return q_i = ||x_i||^2, the appended feature included, as an ndarray."""
+        """Return q_i = ||x_i||^2, including the appended feature, as an ndarray."""
         rows, parts = self.in_double(), []
         for part in rows.blocks():
             x = rows.features(part, rows.xp.float64)

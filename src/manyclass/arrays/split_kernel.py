@@ -1,6 +1,6 @@
-"""A kernel in Triton that splits float32 numbers into float16 numbers, as products.py wants them.
+"""A Triton kernel that splits float32 numbers into float16 numbers, for products.py.
 
-By functions of PyTorch it takes some six passes over the numbers.
+With functions of PyTorch, splitting takes about six passes over the numbers.
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ try:
 except ImportError:  # PyTorch without Triton
     triton = None
 
-SIZE = 1024  # numbers of a program
+SIZE = 1024  # numbers per program
 
 
 def serves(A: DeviceArray) -> bool:
-    """Whether the kernel runs where A lies: on a GPU, or interpreted on the CPU for tests."""
+    """Whether the kernel supports the device of A: a GPU, or the CPU interpreter for tests."""
     return triton is not None and (A.is_cuda or bool(os.environ.get("TRITON_INTERPRET")))
 
 
@@ -31,7 +31,7 @@ if triton is not None:
         A, weights, scales, out, n, width,
         has_weights: tl.constexpr, n_parts: tl.constexpr, is_left: tl.constexpr, size: tl.constexpr,
     ):  # fmt: skip
-        """Write the halves of some numbers of A, of which each row has n_parts rows behind it."""
+        """Write the halves of some numbers of A; each row of A becomes n_parts rows."""
         at = tl.program_id(0).to(tl.int64) * size + tl.arange(0, size)
         inside = at < n
         row = at // width

@@ -1,6 +1,6 @@
 """Command line: commands, their options and console messages.
 
-May import every other package. Begin with commands.py.
+May import all other packages. Begin with commands.py.
 """
 
 from __future__ import annotations

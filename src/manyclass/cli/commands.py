@@ -49,15 +49,14 @@ from manyclass.io import atomic
 from manyclass.version import __version__
 
 CONVERTED = """\
-DATA is read twice, in blocks. OUT takes the place of DATA in every command: it is mapped into
-memory and not parsed, and processes that use it share one copy.
+DATA is read twice, in blocks. Every command accepts OUT instead of DATA. OUT is memory-mapped, not
+parsed, and processes share one copy.
 """
 CALIBRATED = """\
-DATA are rows that training has not seen. One number, the temperature by which scores are divided,
-is chosen for the least log loss; predictions stay as they are. predict --probabilities and report
-then have probabilities.
+DATA are held-out rows. The scores are divided by one number, the temperature, which minimizes the
+log loss; predictions do not change. predict --probabilities and report then have probabilities.
 """
-# Of each command, which its help shows.
+# Examples in the help of each command.
 EXAMPLES = {
     "train": "manyclass train -C 1 --formulation ww train.svm topics.model\n"
     "manyclass train --text message --label topic train.csv topics.model",
@@ -115,7 +114,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     except OSError as error:
         return console.failed(f"manyclass: error: {atomic.explain(error)}")
     except MemoryError as error:
-        what = words(str(error)) or "the memory does not suffice"
+        what = words(str(error)) or "not enough memory"
         advice = "" if ";" in what else "; use --dtype float32 or less data"
         return console.failed(f"manyclass: error: out of memory: {what}{advice}")
     except (RuntimeError, ImportError) as error:
@@ -146,7 +145,7 @@ def _parsed(argv: Sequence[str] | None) -> argparse.Namespace:
 
 
 def _reports(error: UsageError) -> bool:
-    """Whether this rank reports an error that all ranks have; the others wait for no other call."""
+    """Whether this rank reports an error that is raised on all ranks."""
     if mpiexec.started() == 1:
         return True
     from manyclass.distributed.consensus import agreed, world
@@ -164,7 +163,7 @@ def _reports(error: UsageError) -> bool:
 
 
 def _lack(error: RuntimeError | ImportError) -> str:
-    """Return what is lacking: memory for a thread or a library, or an extra; raise other errors."""
+    """Describe an error of missing memory or a missing package; raise other errors."""
     signs = ("new thread", "failed to map", "cannot allocate", "Cannot allocate")
     if any(sign in str(error) for sign in signs):
         return f"out of memory: {error}; raise the limit on it"
@@ -213,13 +212,15 @@ def build_parser(only: str | None = None) -> CommandParser:
     command("train", _train, train_options, "train a model on a data file")
     command("cv", cv, cv_options, "compare values of C by cross-validation", CV_EPILOG)
     command("predict", predict, predict_options, "write the predicted label of every row", FEATURES)
-    compared = "compare predictions with a file's labels"
+    compared = "compare predictions with the labels of a file"
     command("evaluate", evaluate, evaluate_options, compared, LABELS)
-    command("calibrate", calibrate, calibrate_options, "give an SVM probabilities", CALIBRATED)
+    command(
+        "calibrate", calibrate, calibrate_options, "calibrate an SVM, for probabilities", CALIBRATED
+    )
     command("report", report, report_options, "write an HTML report of a model", REPORT_EPILOG)
     command("info", info, info_options, "describe a model file")
     command("export", export, export_options, "write a model for other programs", EXPORTED)
-    command("import", import_model, import_options, "read a model of LIBLINEAR", IMPORTED)
+    command("import", import_model, import_options, "import a LIBLINEAR model", IMPORTED)
     converted = "convert a data file to one that is memory-mapped"
     command("convert", convert, convert_options, converted, CONVERTED)
     shown = "train on digits and synthetic text, and compare with LinearSVC"
@@ -228,7 +229,7 @@ def build_parser(only: str | None = None) -> CommandParser:
 
 
 class _Completion(argparse.Action):
-    """Print a script of completion, which shtab writes, and exit."""
+    """Print a completion script, written by shtab, and exit."""
 
     def __call__(
         self,
@@ -249,7 +250,7 @@ class _Completion(argparse.Action):
 
 
 def _train(args: argparse.Namespace) -> None:
-    """Train in this process, or on all that mpiexec started."""
+    """Train in this process, or on all processes started by mpiexec."""
     if mpiexec.started() == 1:
         train(args)
         return

@@ -1,6 +1,6 @@
 """Console of a command: types of arguments, messages, warnings, SIGINT and SIGTERM.
 
-Needs no NumPy: ``manyclass --help`` is quick.
+Does not import NumPy, so that ``manyclass --help`` is fast.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ from manyclass.io.atomic import AtomicFile, is_special, naming, resolved
 from manyclass.utils.suggestions import meant
 
 FAILED = 2
-INTERRUPTED, BROKEN_PIPE, TERMINATED = 130, 141, 143  # as shells count signals
+INTERRUPTED, BROKEN_PIPE, TERMINATED = 130, 141, 143  # exit codes of signals, as in shells
 T = TypeVar("T")
 Say = Callable[[str], None]  # logs a line
 CHOICES = re.compile(r"invalid choice: '([^']*)' \(choose from (.*)\)")
-# Options of LIBLINEAR's programs, and what stands for them here.
+# Options of LIBLINEAR's programs, and the options that replace them.
 OF_LIBLINEAR = {
     "-s": "--formulation (4: crammer_singer; 1, 2, 3: one_vs_rest; 0, 7: logistic)",
     "-c": "-C",
@@ -41,7 +41,7 @@ OF_LIBLINEAR = {
     "-n": "--jobs",
     "-m": "--jobs",
     "-b": "manyclass predict --probabilities",
-    "-p": "none (there is no regression)",
+    "-p": "none (regression is not supported)",
 }
 
 
@@ -50,7 +50,7 @@ class UsageError(ValueError):
 
 
 class CommandParser(argparse.ArgumentParser):
-    """Parser whose errors ``main`` reports, in one line and without the usage."""
+    """Parser that raises UsageError; ``main`` reports errors in one line, without the usage."""
 
     def error(self, message: str) -> NoReturn:
         """Raise instead of printing and exiting."""
@@ -59,23 +59,23 @@ class CommandParser(argparse.ArgumentParser):
         raise UsageError(f"{message}{hint}; see {self.prog} --help")
 
     def refuse(self, words: Sequence[str]) -> NoReturn:
-        """Raise for words that are no arguments, with advice on what to write."""
+        """Raise an error for unrecognized arguments, with advice."""
         known = [option for action in self._actions for option in action.option_strings]
         flags = [word for word in words if word.startswith("-")]
         habits = [f"{word} is {here}" for word in flags if (here := _of_liblinear(word))]
         hint = next(filter(None, (meant(word, known) for word in flags)), "")
         if habits:
-            hint = f"; of LIBLINEAR's options {', '.join(habits)}"
+            hint = f"; LIBLINEAR's options: {', '.join(habits)}"
         self.error(f"unrecognized arguments: {' '.join(flags or words)}{hint}")
 
 
 def _of_liblinear(flag: str) -> str | None:
-    """Return what stands for an option of LIBLINEAR, which may end with a label, or None."""
+    """Return the replacement of an option of LIBLINEAR, which may end with a label, or None."""
     return OF_LIBLINEAR.get(flag[:2] if flag[2:].lstrip("-").isdecimal() else flag)
 
 
 def number(text: str, convert: Callable[[str], T], wanted: str, ok: Callable[[T], bool]) -> T:
-    """Convert an argument; an error names what was ``wanted``."""
+    """Convert an argument to a number; errors describe the ``wanted`` values."""
     try:
         value = convert(text)
     except ValueError:
@@ -107,7 +107,7 @@ def check_target(name: str, inputs: Sequence[str], *, special: bool) -> None:
     path = Path(name)
     if any(path.exists() and Path(other).exists() and path.samefile(other) for other in inputs):
         raise UsageError(f"{name}: is an input too and would be overwritten; choose another name")
-    if special and is_special(path):  # it exists already
+    if special and is_special(path):  # the file exists
         return
     with naming(f"cannot write {name}"):
         target, _ = resolved(name)
@@ -116,7 +116,7 @@ def check_target(name: str, inputs: Sequence[str], *, special: bool) -> None:
 
 @contextlib.contextmanager
 def plain_warnings(words: Callable[[str], str]) -> Iterator[None]:
-    """Show each warning for users as one line on stderr, in these words."""
+    """Show each warning for users as one line on stderr, with ``words`` applied."""
 
     def show(message: Warning | str, *_: object, **__: object) -> None:
         print_error(f"manyclass: warning: {words(str(message))}")
@@ -139,7 +139,7 @@ def proven(relative_gap: float) -> str:
 
 
 def shows_progress(args: argparse.Namespace) -> int:
-    """Return 1 where a command shows how much of a file is read, as ``verbose=`` has it."""
+    """Return 1 if a command shows the progress of reading a file, as a value of ``verbose``."""
     return 0 if getattr(args, "quiet", False) or getattr(args, "json", False) else 1
 
 
@@ -157,13 +157,13 @@ def say(text: str) -> None:
 
 
 def print_error(text: str) -> None:
-    """Write one line to stderr, whatever the message holds."""
+    """Write a message of any content to stderr, as one line."""
     with contextlib.suppress(OSError):
         print(printable(text), file=sys.stderr, flush=True)
 
 
 def printable(text: str) -> str:
-    """Return a text as one line, whatever it holds."""
+    """Return a text of any content as one line."""
     line = " ".join(text.splitlines())
     return "".join(c if c.isprintable() else ascii(c)[1:-1] for c in line)
 
@@ -220,7 +220,7 @@ def termination_handled() -> Iterator[None]:
 
 
 def interrupted(error: KeyboardInterrupt) -> int:
-    """Report the interruption and the state of the work; return the exit code."""
+    """Report the interruption and the state of the output; return the exit code."""
     terminated = isinstance(error, Terminated)
     left = "; ".join(getattr(error, "__notes__", ["nothing was written"]))
     what = "terminated" if terminated else "interrupted"
@@ -228,10 +228,10 @@ def interrupted(error: KeyboardInterrupt) -> int:
 
 
 def exit_by_signal() -> None:
-    """End this process by a signal, so that mpiexec ends the other ranks, which may wait.
+    """End this process by a signal, so that mpiexec ends the other ranks, which may be waiting.
 
-    By SIGTERM: MPICH's mpiexec combines the numbers of the signals that ended the ranks by OR, and
-    kills the others (9); with SIGINT (2) it would report a segmentation fault (11).
+    The signal is SIGTERM. MPICH's mpiexec kills the other ranks (9) and reports the bitwise OR of
+    all signal numbers; with SIGINT (2) it would report a segmentation fault (11).
     """
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
     os.kill(os.getpid(), signal.SIGTERM)

@@ -55,18 +55,18 @@ SCORINGS = {
     "cost": "cost",
 }
 CV_EPILOG = """\
-Every C is trained to 1 % of the optimum first; those that are not significantly worse than the best
-one (corrected resampled t-test, 5 %) are trained to T, and C is chosen among them. Larger C are not
-trained any more after two that are significantly worse. "gap" is what is proven of the fits, in the
-worst fold. manyclass train -C auto does the same, and trains a model with the C that it chose. With
---multilabel every C is trained to T at once, on folds at random.
+Every C is first trained to within 1 % of the optimum. Values that are not significantly worse than
+the best one (corrected resampled t-test, 5 %) are trained to T, and C is chosen among them. After
+two significantly worse values, larger C are skipped. "gap" is the largest relative gap of the
+folds. manyclass train -C auto does the same, and trains a model with the chosen C. With
+--multilabel, every C is trained to T immediately, on random folds.
 """
 
 
 def cv_options(parser: CommandParser) -> None:
     """Add the options of ``manyclass cv``."""
     data_option(parser)
-    compared = parser.add_argument_group("what is compared")
+    compared = parser.add_argument_group("search")
     add = compared.add_argument
     add(
         "-C",
@@ -78,17 +78,23 @@ def cv_options(parser: CommandParser) -> None:
     add("--path", action="store_true", help="compare all C of --C-range, by certified paths")
     add_parameter(compared, "C_range", type=positive, nargs=2, metavar=("MIN", "MAX"))
     add_parameter(compared, "epsilon")
-    add("--folds", type=positive_int, default=5, metavar="N", help="stratified (default 5)")
+    add(
+        "--folds",
+        type=positive_int,
+        default=5,
+        metavar="N",
+        help="number of stratified folds (default 5)",
+    )
     add(
         "--scoring",
         type=scoring,
         metavar="S",
-        help=f"{', '.join(SCORINGS)}, or top_3_accuracy: labels among the 3 (or another number) "
-        "best classes; default accuracy, with --multilabel f1_micro; cost: the mean cost of "
-        "mistakes, by --costs or --taxonomy",
+        help=f"{', '.join(SCORINGS)}, or top_3_accuracy: label among the 3 (or a different "
+        "number of) best classes; cost: mean cost of mistakes, by --costs or --taxonomy; default "
+        "accuracy, with --multilabel f1_micro",
     )
     add_parameter(compared, "one_standard_error")
-    problem = parser.add_argument_group("what is trained")
+    problem = parser.add_argument_group("model")
     problem_options(problem, list(LOSSES), "")
     multilabel_option(problem, ": one C for all of them")
     run = parser.add_argument_group("training")
@@ -105,7 +111,7 @@ def cv_options(parser: CommandParser) -> None:
 
 
 def scoring(name: str) -> str:
-    """Return the name of a score, which may be given as scikit-learn has it."""
+    """Return the name of a score; names of scikit-learn are accepted, too."""
     ours = next((ours for ours, theirs in SCORINGS.items() if name == theirs), name)
     if ours not in SCORINGS and not TOP_K.fullmatch(name):
         known = [*SCORINGS, "top_3_accuracy"]
@@ -188,7 +194,7 @@ def _print_nothing(_C: float, _column: object) -> None:
 
 
 class _Table:
-    """Prints a line for each C; those trained again, to a smaller gap, follow below."""
+    """Prints a line for each C, then the lines of fits continued to a smaller gap."""
 
     def __init__(self, scoring: str, tol: float) -> None:
         self.sign, self.tol, self.last = _sign(scoring), tol, 0.0
@@ -225,17 +231,17 @@ def _check(args: argparse.Namespace) -> None:
         raise UsageError("argument --folds: must be at least 2")
     for flag, value in (("--C-range", args.C_range), ("--epsilon", args.epsilon)):
         if value is not None and not args.path:
-            raise UsageError(f"argument {flag}: goes with --path")
+            raise UsageError(f"argument {flag}: requires --path")
     if args.path and args.C:
-        raise UsageError("argument --path: takes the place of -C; give its --C-range")
+        raise UsageError("argument --path: replaces -C; give --C-range instead")
     if args.C_range and not args.C_range[0] < args.C_range[1]:
         raise UsageError("argument --C-range: MIN must be less than MAX")
     if args.multilabel:
         check_multilabel_search(args)
     elif args.scoring == "f1_micro":
         raise UsageError(
-            "argument --scoring: f1_micro goes with --multilabel; of one class for each row it is "
-            "accuracy"
+            "argument --scoring: f1_micro requires --multilabel; with one class per row, use "
+            "accuracy, which is the same"
         )
     args.scoring = args.scoring or ("f1_micro" if args.multilabel else "accuracy")
     args.formulation = args.formulation or "crammer_singer"
@@ -247,9 +253,9 @@ def _check(args: argparse.Namespace) -> None:
 def _check_formulation(args: argparse.Namespace) -> None:
     """Refuse options that a formulation lacks."""
     if args.scoring == "log_loss" and args.formulation != LOGISTIC:
-        raise UsageError("argument --scoring: log_loss goes with --formulation logistic")
+        raise UsageError("argument --scoring: log_loss requires --formulation logistic")
     if args.scoring == "cost" and not (args.costs or args.taxonomy):
-        raise UsageError("argument --scoring: cost is the mean of --costs or --taxonomy; give them")
+        raise UsageError("argument --scoring: cost requires --costs or --taxonomy")
     if args.formulation == LOGISTIC:
         check_logistic(args)
     check_cost_scaling(args)
@@ -262,7 +268,7 @@ def _check_plot(args: argparse.Namespace) -> None:
     if Path(args.plot).suffix not in (".png", ".svg", ".pdf"):
         raise UsageError(f"argument --plot: {args.plot} must end with .png, .svg or .pdf")
     if Path(args.plot).exists() and not args.force:
-        raise UsageError(f"{args.plot}: is there already; choose another name, or give --force")
+        raise UsageError(f"{args.plot}: exists already; choose another name, or give --force")
     check_target(args.plot, [args.data], special=False)
     try:
         import matplotlib as mpl

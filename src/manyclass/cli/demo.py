@@ -1,4 +1,4 @@
-"""``manyclass demo``: training on two data sets that need no file, beside LinearSVC."""
+"""``manyclass demo``: training on two built-in data sets, compared with LinearSVC."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ from manyclass.utils.types import Array, Rows
 
 Write = Callable[[str], object]
 
-# Both solvers are timed where their objective is this close to the best, as a share of it.
+# Both solvers are timed until their objective is this close to the best, as a share of it.
 CLOSE = 1e-3
 TOLERANCES = (1.0, 0.3, 0.1, 0.03, 0.01, 3e-3, 1e-3, 3e-4, 1e-4, 1e-5)
 OPTIMUM_TOL = 1e-6
-# Of so many fits with the same tolerance, the fastest counts: the machine may have other work.
+# The fastest of this number of fits with the same tolerance counts: the machine may be busy.
 REPEATS = 3
 NEXT = (
     "",
@@ -38,7 +38,7 @@ NEXT = (
 
 @dataclass(frozen=True, slots=True)
 class Split:
-    """A data set, a fifth of it set aside for the test."""
+    """A data set; a fifth of the rows is held out for the test."""
 
     X: Rows
     y: Array
@@ -52,7 +52,7 @@ class Split:
 
     @classmethod
     def from_rows(cls, X: Rows, y: Array) -> Split:
-        """Split at random, with each class's share in the test where it is large enough."""
+        """Split at random; classes that are large enough keep their share in the test rows."""
         many = len(np.unique(y)) <= len(y) // 5
         train, test = train_test_split(
             np.arange(len(y)), test_size=0.2, random_state=0, stratify=y if many else None
@@ -62,7 +62,7 @@ class Split:
 
 @dataclass(frozen=True, slots=True)
 class Timing:
-    """The loosest tolerance with which a solver came close to the optimum, and its time."""
+    """The loosest tolerance at which a solver came close to the optimum, and its time."""
 
     tol: float
     seconds: float
@@ -83,7 +83,7 @@ def run_demo(
     _show(Split.from_rows(np.float32(digits.data / 16), digits.target), write)
     X, y = make_text_corpus(n_examples, n_features, n_classes, label_noise=0.1, random_state=0)
     write("")
-    write("2. Made-up text: Zipf's law, groups of similar classes, 10 % wrong labels")
+    write("2. Synthetic text: Zipf's law, groups of similar classes, 10 % wrong labels")
     _show(Split.from_rows(X, y), write)
     for line in NEXT:
         write(line)
@@ -110,9 +110,9 @@ def _show(data: Split, write: Write) -> None:
 def _compare(data: Split, write: Write) -> None:
     """Write the times of both solvers at equal objective.
 
-    Each gets the data in the type that it trains in, converted beforehand: float32 is what
-    ``load_svmlight`` returns, LinearSVC knows float64 only. The objective, of the same problem with
-    the same numbers, is computed in float64 for both.
+    Each solver gets the data in its own dtype, converted beforehand: ``load_svmlight`` returns
+    float32, and LinearSVC supports only float64. The objective of the same problem is computed in
+    float64 for both.
     """
     double = data.in_float64()
     optimum = objective(_manyclass(double, OPTIMUM_TOL).coef_, double)
@@ -148,7 +148,7 @@ Solver: TypeAlias = "Callable[[Split, float], MulticlassSVC | LinearSVC]"
 
 
 def _timing(fit: Solver, data: Split, optimum: float) -> Timing | None:
-    """Time a solver with the loosest tolerance that brings it close to the optimum."""
+    """Time a solver at the loosest tolerance that comes close to the optimum."""
     for tol in TOLERANCES:
         seconds, model = _timed(fit, data, tol)
         if objective(model.coef_, data) <= (1 + CLOSE) * optimum:

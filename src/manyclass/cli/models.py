@@ -33,19 +33,20 @@ if TYPE_CHECKING:
     from manyclass.utils.types import Array, Rows, Settings
 
 EXPORTED = """\
-liblinear: text that LIBLINEAR's predict reads; labels must be integers. With two classes it gives
-the same probabilities (-b 1), with more it gives none, as its own are of one-vs-rest models.
-onnx: a graph for onnxruntime, of dense rows, or of text for models of train --text; needs skl2onnx
-(pip install skl2onnx).
+liblinear: a text file for LIBLINEAR's predict; labels must be integers. With two classes,
+probabilities are the same (-b 1); with more classes there are none, because LIBLINEAR's
+probabilities are for one-vs-rest models.
+onnx: a graph for onnxruntime, with dense rows as input, or text for models of train --text; needs
+skl2onnx (pip install skl2onnx).
 """
 IMPORTED = """\
-MODEL is a classifier of LIBLINEAR (train), of any of its solvers -s 0 to 7. OUT takes the place of
-any other model, in predict, evaluate and info; nothing is proven about it.
+MODEL is a classifier trained by LIBLINEAR, with any of the solvers -s 0 to 7. OUT is a model for
+predict, evaluate and info; it has no certificate.
 """
 REPORT_EPILOG = f"""\
-The page is one HTML file, which needs no network. With DATA it shows precision, recall and F1 of
-every class, confusions, and calibration where the model has probabilities. It shows the features of
-the largest weights where they have names, or where --top-features asks for them.
+The report is one HTML file that works offline. With DATA, it shows precision, recall and F1 of
+every class, confusions, and calibration if the model has probabilities. It shows the features with
+the largest weights if they have names or --top-features is given.
 
 {LABELS}"""
 
@@ -76,20 +77,20 @@ def info(args: argparse.Namespace) -> None:
     say(f"classes      {about['n_classes']}")
     say(f"features     {about['n_features']}")
     kind = f"sparse {about['dtype']}" if about["sparse"] else about["dtype"]
-    share = f"{100 * about['density']:.3g} % of them not zero ({about['n_nonzero']})"
+    share = f"{100 * about['density']:.3g} % non-zero ({about['n_nonzero']})"
     say(f"weights      {kind}, {share}")
     steps = f", {count(about['n_steps'], 'step')}" if "n_steps" in about else ""
     seconds = "" if about["seconds"] is None else f", {about['seconds']:.2f} s"
     say(f"training     {count(about['n_iter'], 'epoch')}{steps}{seconds}")
     proof = about["certificate"]
     if about["temperature"] is not None:
-        say(f"temperature  {about['temperature']:.4g}, which gives probabilities")
+        say(f"temperature  {about['temperature']:.4g}, for probabilities")
     if not about["formulation"]:
-        say("certificate  none: stochastic steps prove nothing")
+        say("certificate  none: stochastic training has no certificate")
         return
     if proof is None:
         imported = "the model was not trained by manyclass"
-        why = "small weights were left out after training" if about["n_iter"] else imported
+        why = "small weights were removed after training" if about["n_iter"] else imported
         say(f"certificate  none: {why}")
         return
     say(f"objective    {proof['primal_objective']:.6g}")
@@ -98,7 +99,7 @@ def info(args: argparse.Namespace) -> None:
 
 
 def _shown(step: Settings) -> str:
-    """Return a step of a pipeline as Python writes it; it may come from a hostile file."""
+    """Return a step of a pipeline as one line; it may come from a hostile file."""
     from manyclass.io.tensors import one_line
 
     params = ", ".join(f"{name}={value!r}" for name, value in step["params"].items())
@@ -112,7 +113,7 @@ def export_options(parser: CommandParser) -> None:
     add = parser.add_argument
     add("model", metavar="MODEL", help="model file")
     add("out", metavar="OUT", help="file to write; - for stdout")
-    add("--format", choices=["liblinear", "onnx"], required=True, help="what OUT is to be")
+    add("--format", choices=["liblinear", "onnx"], required=True, help="format of OUT")
     add(
         "--encode-labels",
         action="store_true",
@@ -139,15 +140,15 @@ def export(args: argparse.Namespace) -> None:
     from manyclass.persistence.model_file import load_model
 
     if args.dtype and args.format != "onnx":
-        raise UsageError("argument --dtype: goes with --format onnx")
+        raise UsageError("argument --dtype: requires --format onnx")
     if args.encode_labels and args.format != "liblinear":
-        raise UsageError("argument --encode-labels: goes with --format liblinear")
+        raise UsageError("argument --encode-labels: requires --format liblinear")
     model = unwrapped(load_model(args.model))
     if composite := describe_composite(model):
-        raise UsageError(f"{args.model}: is a {composite}, and a classifier alone is exported")
+        raise UsageError(f"{args.model}: is a {composite}, and only classifiers can be exported")
     if is_multilabel(classifier_of(model)) and args.format == "liblinear":
         raise UsageError(
-            f"{args.model}: is a model of sets of labels, which LIBLINEAR has no file for; use "
+            f"{args.model}: is a model of label sets, which LIBLINEAR files do not support; use "
             "--format onnx"
         )
     (_export_liblinear if args.format == "liblinear" else _export_onnx)(args, model)
@@ -178,7 +179,7 @@ def _export_liblinear(args: argparse.Namespace, model: Model) -> None:
 
     if isinstance(model, Pipeline):
         raise UsageError(
-            f"{args.model}: is a pipeline, and a LIBLINEAR model is a classifier alone; in Python, "
+            f"{args.model}: is a pipeline, and a LIBLINEAR model is only a classifier; in Python, "
             "transform the rows and export its last step (save_liblinear)"
         )
     check_output(args.out, [args.model], LIBLINEAR, force=args.force, special=True)
@@ -224,7 +225,7 @@ def report_options(parser: CommandParser) -> None:
         "--top-features",
         type=positive_int,
         metavar="N",
-        help="features to show for each class (default 10 where they have names, else none)",
+        help="features to show for each class (default 10 if they have names, else none)",
     )
     add_parameter(parser, "n_jobs", type=jobs, default=1)
     reader_options(parser)
@@ -261,18 +262,18 @@ def report(args: argparse.Namespace) -> None:
 
 
 def _read(args: argparse.Namespace, model: Estimator, log: Say) -> tuple[Rows, LabelSets]:
-    """Return rows and labels, or sets of them."""
+    """Return rows and labels, or label sets."""
     return read_known(args, model, log) if is_multilabel(model) else read_for(args, model, log)
 
 
 def _origin(args: argparse.Namespace) -> str:
-    """Return the names of the files, and the version that wrote the model."""
+    """Return the names of the files, and the version of the program that wrote the model."""
     from manyclass.io.tensors import read_header
 
     with Path(args.model).open("rb") as file:
         metadata = read_header(file).metadata
     by = f"format {metadata['format_version']}, by manyclass {metadata.get('version', '?')}"
-    judged = f"; judged on {args.data}" if args.data else ""
+    judged = f"; evaluated on {args.data}" if args.data else ""
     return f"Model file {args.model} ({by}){judged}"
 
 
@@ -300,4 +301,4 @@ def _names_in(path: str, n_features: int) -> list[str]:
             f"argument --feature-names: {path} has {len(names)} lines, and the model "
             f"{n_features} features; give one name per line"
         )
-    return names[:n_features]  # the rest are features that training has not seen
+    return names[:n_features]  # the rest are features that did not occur in training

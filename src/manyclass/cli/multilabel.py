@@ -1,4 +1,4 @@
-"""Sets of labels on the command line: training, prediction, evaluation."""
+"""Label sets on the command line: training, prediction, evaluation."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ SCORINGS = ("accuracy", "f1_micro", "f1_macro")  # of searches
 
 
 def train_multilabel(args: argparse.Namespace, log: Say) -> None:
-    """Train a model of sets of labels; with ``-C auto`` choose C first."""
+    """Train a model of label sets; with ``-C auto`` choose C first."""
     import numpy as np
 
     from manyclass.multilabel.svc import MultilabelSVC
@@ -51,7 +51,7 @@ def train_multilabel(args: argparse.Namespace, log: Say) -> None:
     write_state(model, args, log)
     proof = model.certificate_
     found = (
-        f"weights below {args.prune:g} left out, nothing is proven"
+        f"weights below {args.prune:g} removed, so there is no certificate"
         if proof is None
         else f"objective {proof.primal_objective:.6g}, proven {proven(proof.relative_gap)}"
     )
@@ -59,17 +59,19 @@ def train_multilabel(args: argparse.Namespace, log: Say) -> None:
 
 
 def check_multilabel_search(args: argparse.Namespace) -> None:
-    """Refuse options that searches for rows with sets of labels lack."""
+    """Refuse options that searches for label sets do not have."""
     from manyclass.model_selection.multilabel import MultilabelSVCCV
 
     others = ["path"] if args.path else []
     given = foreign_options(args, [MultilabelSVCCV], [*others, "formulation", "taxonomy"])
     if given:
         raise UsageError(
-            f"argument {flag_of(given[0])}: does not go with --multilabel; leave it out"
+            f"argument {flag_of(given[0])}: cannot be combined with --multilabel; leave it out"
         )
     if args.scoring and args.scoring not in SCORINGS:
-        raise UsageError(f"argument --scoring: with --multilabel one of {', '.join(SCORINGS)}")
+        raise UsageError(
+            f"argument --scoring: with --multilabel, must be one of {', '.join(SCORINGS)}"
+        )
     args.formulation = "one_vs_rest"
 
 
@@ -86,7 +88,7 @@ class Choice(NamedTuple):
 
 
 def choose_multilabel(args: argparse.Namespace, log: Say, search: Settings) -> Choice:
-    """Choose C for rows with sets of labels."""
+    """Choose C for rows with label sets."""
     verbose = int(not args.quiet and not args.json)
     model, seconds = search_multilabel(args, log, {**search, "verbose": verbose})
     best = int(model.Cs_.searchsorted(model.C_))
@@ -110,7 +112,7 @@ def search_multilabel(
 def read_multilabel(
     args: argparse.Namespace, dtype: DType, log: Say, n_features: int | None = None
 ) -> tuple[Rows, list[frozenset[Label]]]:
-    """Read rows and their sets of labels, and log the size."""
+    """Read rows and their label sets, and log the size."""
     began = time.perf_counter()
     if is_table(args):
         raise UsageError(
@@ -141,7 +143,7 @@ def _loaded_multilabel(
 
 
 def predict_multilabel(args: argparse.Namespace, model: MultilabelSVC) -> None:
-    """Write the set of labels of every row, separated by commas, in the order of ``classes_``."""
+    """Write the label set of every row, separated by commas, in the order of ``classes_``."""
     from manyclass.cli.input.file_kinds import check_output, label_sets_of
 
     given = {
@@ -152,7 +154,7 @@ def predict_multilabel(args: argparse.Namespace, model: MultilabelSVC) -> None:
     }
     flag = next((name for name, is_given in given.items() if is_given), None)
     if flag is not None:
-        raise UsageError(f"argument {flag}: {args.model} is of sets of labels; leave it out")
+        raise UsageError(f"argument {flag}: {args.model} is a model of label sets; leave it out")
     names = [str(name) for name in model.classes_.tolist()]
     if any(mark in name for name in names for mark in ",\t\n\r"):
         raise ValueError(
@@ -171,7 +173,7 @@ def predict_multilabel(args: argparse.Namespace, model: MultilabelSVC) -> None:
 
 
 def evaluate_multilabel(args: argparse.Namespace, model: MultilabelSVC) -> None:
-    """Show F1 and the precision of the best labels; with --report the scores of each label."""
+    """Show F1 and the precision of the best labels; with --report, scores of each label, too."""
     from manyclass.reports.label_sets import score_label_sets
 
     X, y = read_known(args, model, silent if args.json else say)
@@ -189,7 +191,7 @@ def evaluate_multilabel(args: argparse.Namespace, model: MultilabelSVC) -> None:
 def read_known(
     args: argparse.Namespace, model: MultilabelSVC, log: Say
 ) -> tuple[Rows, list[frozenset[Label]]]:
-    """Read rows and their sets; refuse labels that the model does not have."""
+    """Read rows and their label sets; refuse labels that the model does not have."""
     X, y = read_for(args, model, log, read_multilabel)
     unseen = set().union(*y) - set(model.classes_.tolist())
     if unseen:

@@ -40,7 +40,7 @@ def data_option(parser: CommandParser, what: str = "", nargs: str | None = None)
 
 
 def swap_data_and_model(args: argparse.Namespace) -> None:
-    """Exchange DATA and MODEL where DATA is a model file and MODEL is none."""
+    """Exchange DATA and MODEL if DATA is a model file and MODEL is not."""
     from manyclass.cli.input.file_kinds import MODEL
 
     data, model = args.data, args.model
@@ -83,7 +83,7 @@ def class_weight(text: str) -> str | tuple[str, float]:
 
 
 def check_estimator_options(args: argparse.Namespace) -> None:
-    """Refuse contradictions; a bias that is not positive means no intercept."""
+    """Refuse contradictory options; a bias of 0 or less means no intercept."""
     given = args.class_weight or []
     if BALANCED in given and len(given) > 1:
         raise UsageError("argument --class-weight: balanced cannot be combined with LABEL=W")
@@ -92,7 +92,7 @@ def check_estimator_options(args: argparse.Namespace) -> None:
     if twice:
         raise UsageError(f"argument --class-weight: {twice[0]} is given twice")
     if args.bias is not None and args.no_intercept:
-        raise UsageError("argument --bias: does not go with --no-intercept")
+        raise UsageError("argument --bias: cannot be combined with --no-intercept")
     if args.bias is not None and args.bias <= 0:
         args.bias, args.no_intercept = None, True
 
@@ -114,7 +114,7 @@ def force_option(group: Options) -> None:
     group.add_argument(
         "--force",
         action="store_true",
-        help="replace an existing file whatever it is (default: one of the same kind only)",
+        help="replace an existing file of any kind (default: only of the same kind)",
     )
 
 
@@ -124,7 +124,11 @@ def reader_options(group: Options) -> None:
     table_options(group)
     add("--zero-based", action="store_true", help="feature numbers count from 0")
     add("--sort", action="store_true", help="sort rows whose feature numbers are not ascending")
-    add("--sum-duplicates", action="store_true", help="add up values of a feature given twice")
+    add(
+        "--sum-duplicates",
+        action="store_true",
+        help="add up the values of a feature that is given twice",
+    )
 
 
 def problem_options(group: Options, losses: Sequence[str], about_loss: str) -> None:
@@ -147,8 +151,8 @@ def problem_options(group: Options, losses: Sequence[str], about_loss: str) -> N
 
 
 def multilabel_option(group: Options, more: str = "") -> None:
-    """Add the option of sets of labels."""
-    text = f"rows have sets of labels, as in 3,7,12 5:0.3 9:1{more}"
+    """Add the option for label sets."""
+    text = f"rows have label sets, as in 3,7,12 5:0.3 9:1{more}"
     group.add_argument("--multilabel", action="store_true", help=text)
 
 
@@ -172,11 +176,11 @@ def shape_options(group: Options) -> None:
 
 
 def parameters(args: argparse.Namespace, estimator: type[BaseEstimator]) -> Settings:
-    """Return the parameters of an estimator that the command line gives."""
+    """Return the parameters of an estimator that are given on the command line."""
     from manyclass.estimators.parameters.documented import defaults_of
 
     names = defaults_of(estimator)
-    files = ("class_weight", "class_offset", "costs")  # set when the labels are known
+    files = ("class_weight", "class_offset", "costs")  # set once the labels are known
     shared = {"loss": args.loss, "tol": args.tol, "verbose": 0 if args.quiet else 1}
     if args.class_weight == [BALANCED]:
         shared["class_weight"] = BALANCED
@@ -212,7 +216,7 @@ def formulation_names() -> str:
 
 
 def begin(model: Stateful, args: argparse.Namespace, log: Say) -> None:
-    """Let training start from ``--start``, and keep its state for ``--state``."""
+    """Start training from ``--start``, and keep its state for ``--state``."""
     model.warm_start = bool(args.start or args.state)
     if not args.start:
         return

@@ -22,25 +22,25 @@ FLAGS = {
     for name, described in PARAMETERS.items()
     if described.option is not None and described.option.flags
 }
-# Options that are no parameters, which advice names.
+# Options that are not parameters but occur in advice.
 OTHER_OPTIONS = {"zero_based", "sort", "sum_duplicates", "encode_labels", "n_features"}
-# Names that advice means by themselves, beside counts such as max_iter; others mean a parameter
-# where = follows.
+# Names of parameters in advice, next to counts such as max_iter; other names mean a parameter only
+# if = follows.
 WORDS = {"C", "alpha", "n_features", "tol"}
 
 
 def flag_of(name: str) -> str:
-    """Return the flag of a parameter, or of another option by its name."""
+    """Return the flag of a parameter or other option by its name."""
     return "-C" if name == "C" else FLAGS.get(name, "--" + name.replace("_", "-"))
 
 
 def attribute_of(name: str) -> str:
-    """Return the name under which parsed arguments have the option of a parameter."""
+    """Return the attribute of the parsed arguments for a parameter."""
     return flag_of(name).lstrip("-").replace("-", "_")
 
 
 def add_parameters(group: CommandParser | argparse._ArgumentGroup, *names: str) -> None:
-    """Add the options of these parameters; None where an option is not given."""
+    """Add the options of these parameters; options that are not given are None."""
     for name in names:
         add_parameter(group, name)
 
@@ -59,7 +59,7 @@ def add_parameter(
 
 
 def _values(described: Parameter) -> Settings:
-    """Return how argparse reads the values of a parameter."""
+    """Return the arguments of ``add_argument`` for the values of a parameter."""
     flags = described.option.flags if described.option is not None else ()
     if "boolean" in described.allowed or any(flag.startswith(NEGATION) for flag in flags):
         return {"action": "store_true", "default": None}
@@ -92,7 +92,7 @@ def given_parameters(args: argparse.Namespace, names: Iterable[str]) -> Settings
 def foreign_options(
     args: argparse.Namespace, estimators: Iterable[type], others: Iterable[str] = ()
 ) -> list[str]:
-    """Return the options on the command line whose parameters none of these estimators has.
+    """Return the given options whose parameters do not exist in any of these estimators.
 
     `others` are further options that they lack.
     """
@@ -104,16 +104,16 @@ def foreign_options(
 
 
 def _value(name: str, value: object) -> object:
-    """Return the value of a parameter; flags that negate have the other one."""
+    """Return the value of a parameter; negating flags have the opposite value."""
     if not flag_of(name).startswith(NEGATION):
         return value
     return not value if "boolean" in PARAMETERS[name].allowed else (False if value else "auto")
 
 
 def in_flags(text: str, args: argparse.Namespace) -> str:
-    """Return a message with flags for the parameters in its advice, after its last ; or :.
+    """Replace the parameters in a message's advice, after its last ; or :, by flags.
 
-    The text before may be the name or content of a file and stays, except for a value of --bias.
+    The text before may be the name or content of a file and does not change, except --bias values.
     """
     if hasattr(args, "bias"):
         text = re.sub(r"(^|: )intercept_scaling=", r"\1--bias ", text)

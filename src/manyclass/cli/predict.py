@@ -34,9 +34,10 @@ SCORES_AT_A_TIME = 1 << 22
 FEATURES = "Features that the model was not trained on are ignored."
 LABELS = f"""\
 {FEATURES}
-How labels are compared: when the file's labels and the model's classes are both numbers, or both
-text, as they are (1 equals 1.0, 'cat' equals 'cat'). When one side is text, what reads as a number
-there counts as that number. A label that equals no class of the model counts as an error.
+Comparison of labels: if the labels of the file and the classes of the model are both numbers, or
+both text, they are compared directly (1 equals 1.0, 'cat' equals 'cat'). If only one of them is
+text, text that is a number is compared as a number. Labels that are not a class of the model count
+as errors.
 """
 
 
@@ -53,20 +54,20 @@ def predict_options(parser: CommandParser) -> None:
     parser.add_argument(
         "--probabilities",
         action="store_true",
-        help="write its probability behind every label (models of --formulation logistic or "
-        "--loss log_loss, or of manyclass calibrate)",
+        help="write its probability after every label (for models of --formulation logistic, "
+        "--loss log_loss or manyclass calibrate)",
     )
     parser.add_argument(
         "--reject",
         type=not_negative,
         metavar="T",
-        help="write no class for rows whose confidence is below T: the largest probability, or of "
-        "a model without any, the largest score less the second",
+        help="write no class for rows with a confidence below T. Confidence is the largest "
+        "probability or, without probabilities, the largest score minus the second",
     )
     parser.add_argument(
         "--reject-label",
         metavar="LABEL",
-        help="what to write for them (an empty line where classes are text, else -1)",
+        help="label of rejected rows (default: an empty line if classes are text, else -1)",
     )
     force_option(parser)
 
@@ -100,7 +101,7 @@ def predict(args: argparse.Namespace) -> None:
     )
     if args.probabilities and not hasattr(model, "predict_proba"):
         raise UsageError(
-            f"argument --probabilities: {args.model} has none; give it some (manyclass calibrate), "
+            f"argument --probabilities: {args.model} has none; calibrate it (manyclass calibrate), "
             "or train with --formulation logistic, or --solver stochastic --loss log_loss"
         )
     top, rejection = args.top_k or 1, _rejection(args, model)
@@ -126,7 +127,7 @@ def _rejection(args: argparse.Namespace, model: Estimator) -> Settings:
     given: str | None = args.reject_label
     label: str | float | None = given
     if given is not None and any(mark in given for mark in "\t\n\r"):
-        raise UsageError("argument --reject-label: must have no tab and no line break")
+        raise UsageError("argument --reject-label: must not contain a tab or line break")
     if given is not None and not isinstance(model.classes_.tolist()[0], str):
         try:
             label = float(given) if model.classes_.dtype.kind == "f" else int(given)
@@ -145,7 +146,7 @@ def _rejection(args: argparse.Namespace, model: Estimator) -> Settings:
 def _columns(
     model: Estimator, X: Rows, top: int, probabilities: bool, rejection: Settings
 ) -> list[list[object]]:
-    """Return the best labels of rows, the best first, each with its probability if wanted."""
+    """Return the best labels of rows, the best first, each with its probability if requested."""
     import numpy as np
 
     if not probabilities:
@@ -165,10 +166,12 @@ def evaluate_options(parser: CommandParser) -> None:
     parser.add_argument(
         "--report",
         action="store_true",
-        help="print precision, recall and F1 of the classes and the most confused pairs, too",
+        help="print precision, recall and F1 of the classes, and the most confused pairs, too",
     )
-    taxonomy_option(parser, "to measure distances of mistakes by")
-    parser.add_argument("--json", action="store_true", help="print JSON, shares as fractions")
+    taxonomy_option(parser, "for the distances of mistakes")
+    parser.add_argument(
+        "--json", action="store_true", help="print JSON, with fractions instead of percentages"
+    )
 
 
 def evaluate(args: argparse.Namespace) -> None:
@@ -179,7 +182,7 @@ def evaluate(args: argparse.Namespace) -> None:
     model = load_for(args, may_be_multilabel=True)
     if is_multilabel(model):
         if args.taxonomy:
-            raise UsageError("argument --taxonomy: does not go with models of sets of labels")
+            raise UsageError("argument --taxonomy: cannot be combined with models of label sets")
         evaluate_multilabel(args, model)
         return
     X, y = read_for(args, model, silent if args.json else say)
@@ -202,14 +205,14 @@ def evaluate(args: argparse.Namespace) -> None:
 
 
 def _tree_of(args: argparse.Namespace, labels: Array) -> Taxonomy:
-    """Read the tree of the command line, which has all these labels."""
+    """Read the tree of the command line, and check that it has all these labels."""
     tree = read_taxonomy(args.taxonomy, labels)
     check_nodes(args, tree, labels)
     return tree
 
 
 def _labels_of(model: Estimator, y: Array) -> Array:
-    """Return the classes of a model, and the labels of data where they are of one kind."""
+    """Return the classes of a model, with the labels of the data if both are of one kind."""
     import numpy as np
 
     alike = (model.classes_.dtype.kind in "UO") == (y.dtype.kind in "UO")
@@ -220,7 +223,7 @@ def warn_of_unseen(data: str, n_unseen: int) -> None:
     """Warn of rows with labels that the model does not have."""
     if n_unseen:
         warn_user(
-            f"{data}: {count(n_unseen, 'row')} with a label that is no class of the "
+            f"{data}: {count(n_unseen, 'row')} with a label that is not a class of the "
             "model; counted as errors"
         )
 
@@ -246,15 +249,14 @@ def calibrate(args: argparse.Namespace) -> None:
     last = last_of(whole)
     if not hasattr(last, "calibrate"):
         raise UsageError(
-            f"{args.model}: is a {type(last).__name__}, and scores of a MulticlassSVC alone are "
-            "calibrated"
+            f"{args.model}: is a {type(last).__name__}, and only a MulticlassSVC can be calibrated"
         )
     log = silent if args.quiet else say
     X, y = read_for(args, load_for(args, loaded=whole), log)
     codes = label_codes(last.classes_, y, last.classes_[:1].repeat(len(y)))
     if codes.n_unseen:
         raise ValueError(
-            f"{args.data}: {count(codes.n_unseen, 'row')} with a label that is no class of "
+            f"{args.data}: {count(codes.n_unseen, 'row')} with a label that is not a class of "
             f"{args.model}; leave these rows out"
         )
     last.set_params(n_jobs=args.jobs).calibrate(X, last.classes_[codes.columns()[codes.true]])

@@ -47,7 +47,7 @@ def train(args: argparse.Namespace) -> None:
 
 @contextlib.contextmanager
 def _resumable(args: argparse.Namespace) -> Iterator[None]:
-    """Turn SIGTERM into an interrupt with a checkpoint, and add how to resume to the message."""
+    """Turn SIGTERM into an interrupt with a checkpoint; the message says how to resume."""
     from manyclass.training.checkpoints import found_in
 
     if not args.checkpoint:
@@ -71,7 +71,9 @@ def check_files(args: argparse.Namespace) -> None:
     if args.state:
         check_output(args.state, [args.data], STATE, force=args.force)
         if Path(args.state).resolve() == Path(args.model).resolve():
-            raise UsageError(f"{args.state}: is the model, too; give --state another name")
+            raise UsageError(
+                f"{args.state}: is also the name of the model; choose another name for --state"
+            )
     if args.checkpoint:
         check(Path(args.checkpoint), resume=args.resume)
 
@@ -122,7 +124,7 @@ def _train_exact(
 def log_proof(
     model: MulticlassSVC | MultinomialLogisticRegression, seconds: float, log: Say
 ) -> None:
-    """Log what was proven of a model."""
+    """Log the certificate of a model."""
     proof = model.certificate_
     assert proof is not None
     log(

@@ -29,10 +29,10 @@ from manyclass.problem.formulations import LOSSES as MARGIN_LOSSES
 # Other exact solvers, with the options of dual.
 COMPARED = ("sequential_dual", "exponentiated_gradient", "cutting_plane", "most_violating")
 STOCHASTIC_LOSSES = ("hinge", "log_loss", "perceptron")
-# Options of exact training and of the stochastic one that the table of parameters does not have.
+# Options of exact and of stochastic training that are not in the table of parameters.
 OF_EXACT = ("formulation", "C", "split", "taxonomy")
 OF_STOCHASTIC = ("out_of_core",)
-AUTO = "auto"  # as C
+AUTO = "auto"  # value of C
 MINUTES = 10.0  # between two checkpoints
 
 
@@ -47,15 +47,17 @@ def _number_or(text: str, word: str, convert: Callable[[str], float]) -> float |
 def train_options(parser: CommandParser) -> None:
     """Add the options of ``manyclass train``."""
     data_and_model(parser)
-    _problem_options(parser.add_argument_group("what is trained"))
+    _problem_options(parser.add_argument_group("model"))
     _run_options(parser.add_argument_group("training"))
     training_data_options(parser)
     output = parser.add_argument_group("output")
     quiet_option(output)
     force_option(output)
-    _multilabel_options(parser.add_argument_group("sets of labels"))
+    _multilabel_options(parser.add_argument_group("label sets"))
     _stochastic_options(
-        parser.add_argument_group("--solver stochastic: a few passes, also over files in blocks")
+        parser.add_argument_group(
+            "--solver stochastic: a few passes over the data, which may be read in blocks"
+        )
     )
 
 
@@ -99,7 +101,7 @@ def _run_options(group: argparse._ArgumentGroup) -> None:
         choices=["dual", *COMPARED, "stochastic"],
         default="dual",
         help="dual (default): trains to a proven distance from the optimum; stochastic: a few "
-        "passes without a certificate; the others are exact, too, and for comparison",
+        "passes without a certificate; the other solvers are exact, too, for comparison",
     )
     add_parameter(group, "checkpoint")
     add_parameter(group, "checkpoint_minutes", type=positive)
@@ -107,19 +109,19 @@ def _run_options(group: argparse._ArgumentGroup) -> None:
     add(
         "--start",
         metavar="OLD",
-        help="start from the state of a training on other rows (--state), or from the weights of a "
-        "model of logistic regression",
+        help="start from the state of training on different rows (--state), or from the weights of "
+        "a logistic regression model",
     )
     add(
         "--state",
         metavar="FILE",
-        help="also write the model with its state, from which --start continues on other rows",
+        help="also write the model with its state, from which --start continues on different rows",
     )
     add(
         "--split",
         choices=["classes", "rows"],
-        help="what the processes of mpiexec share out: classes (default; all formulations but "
-        "logistic, adm and atm), or rows (all)",
+        help="how the processes of mpiexec divide the problem: by classes (default; all "
+        "formulations except logistic, adm and atm), or by rows (all formulations)",
     )
 
 
@@ -130,10 +132,10 @@ def _multilabel_options(group: argparse._ArgumentGroup) -> None:
 
 
 def _check_multilabel(args: argparse.Namespace) -> None:
-    """Refuse options that models of sets of labels lack; set those of MultilabelSVC."""
+    """Refuse options that models of label sets lack; set the options of MultilabelSVC."""
     for flag in ("threshold", "prune"):
         if getattr(args, flag) is not None and not args.multilabel:
-            raise UsageError(f"argument --{flag}: goes with --multilabel")
+            raise UsageError(f"argument --{flag}: requires --multilabel")
     if not args.multilabel:
         return
     from manyclass.multilabel.svc import MultilabelSVC
@@ -143,7 +145,7 @@ def _check_multilabel(args: argparse.Namespace) -> None:
     given += ["solver"] if args.solver != "dual" else []
     if given:
         raise UsageError(
-            f"argument {flag_of(given[0])}: does not go with --multilabel; leave it out"
+            f"argument {flag_of(given[0])}: cannot be combined with --multilabel; leave it out"
         )
     args.formulation = "one_vs_rest"
 
@@ -160,7 +162,7 @@ def _stochastic_options(group: argparse._ArgumentGroup) -> None:
 
 
 def _check_auto(args: argparse.Namespace) -> None:
-    """Refuse options that are incompatible with a choice of C."""
+    """Refuse options that cannot be combined with -C auto."""
     refused = {
         "--stopping": args.stopping == "kkt",
         "--checkpoint": bool(args.checkpoint),
@@ -168,7 +170,9 @@ def _check_auto(args: argparse.Namespace) -> None:
     }
     for flag, given in refused.items():
         if given:
-            raise UsageError(f"argument {flag}: does not go with -C auto; run manyclass cv first")
+            raise UsageError(
+                f"argument {flag}: cannot be combined with -C auto; run manyclass cv first"
+            )
 
 
 def _refuse_other_solver(args: argparse.Namespace) -> None:
@@ -184,11 +188,11 @@ def _refuse_other_solver(args: argparse.Namespace) -> None:
         foreign, other = foreign_options(args, exact, OF_STOCHASTIC), "stochastic"
     for name in foreign:
         if name not in MULTILABEL:
-            raise UsageError(f"argument {flag_of(name)}: goes with --solver {other}")
+            raise UsageError(f"argument {flag_of(name)}: requires --solver {other}")
 
 
 def _check_state(args: argparse.Namespace) -> None:
-    """Refuse training that neither starts from a state nor leaves one."""
+    """Refuse --start and --state if training does not support them."""
     for flag in ("start", "state"):
         if getattr(args, flag) is None:
             continue
@@ -197,9 +201,11 @@ def _check_state(args: argparse.Namespace) -> None:
         if args.solver != "dual" or args.C == AUTO:
             option = "--solver" if args.solver != "dual" else "-C"
             given = args.solver if args.solver != "dual" else AUTO
-            raise UsageError(f"argument --{flag}: does not go with {option} {given}; leave it out")
+            raise UsageError(
+                f"argument --{flag}: cannot be combined with {option} {given}; leave it out"
+            )
         if flag == "start" and args.resume:
-            raise UsageError("argument --start: does not go with --resume; leave one out")
+            raise UsageError("argument --start: cannot be combined with --resume; leave one out")
 
 
 def check_options(args: argparse.Namespace) -> None:
@@ -216,7 +222,7 @@ def check_options(args: argparse.Namespace) -> None:
     check_cost_scaling(args)
     logistic = args.formulation == LOGISTIC
     if args.split == "classes" and logistic:
-        raise UsageError("argument --split: logistic splits rows; give --split rows")
+        raise UsageError("argument --split: logistic divides rows; give --split rows")
     args.loss = args.loss or ("log_loss" if logistic else "hinge")
     if logistic:
         check_logistic(args)
@@ -231,11 +237,11 @@ def check_options(args: argparse.Namespace) -> None:
 def _check_stochastic(args: argparse.Namespace) -> None:
     """Refuse options that stochastic training lacks."""
     if args.loss not in STOCHASTIC_LOSSES:
-        raise UsageError(f"argument --loss: {args.loss} goes with --solver dual")
+        raise UsageError(f"argument --loss: {args.loss} requires --solver dual")
     if args.loss == "log_loss" and args.weights == "sparse":
         raise UsageError(
-            "argument --weights: sparse does not go with --loss log_loss, which moves the weights "
-            "of all classes in every step"
+            "argument --weights: sparse cannot be combined with --loss log_loss, which changes the "
+            "weights of all classes in every step"
         )
 
 
@@ -245,13 +251,13 @@ def check_logistic(args: argparse.Namespace) -> None:
     stops_at_gap = getattr(args, "stopping", "gap") != "kkt"
     refused = {
         "--loss": loss != "log_loss"
-        and f"{loss} does not go with --formulation logistic; leave out",
+        and f"{loss} cannot be combined with --formulation logistic; leave out",
         "--solver": solver != "dual"
-        and f"{solver} does not go with --formulation logistic; leave out",
-        "--stopping": not stops_at_gap and "logistic stops at a gap; leave out",
-        "--weights": args.weights == "sparse" and "logistic holds W dense; leave out",
-        "--costs": args.costs and "logistic trains no costs of mistakes; leave out",
-        "--taxonomy": args.taxonomy and "logistic trains no costs of mistakes; leave out",
+        and f"{solver} cannot be combined with --formulation logistic; leave out",
+        "--stopping": not stops_at_gap and "logistic stops by the gap; leave out",
+        "--weights": args.weights == "sparse" and "logistic uses dense weights; leave out",
+        "--costs": args.costs and "logistic does not support costs of mistakes; leave out",
+        "--taxonomy": args.taxonomy and "logistic does not support costs of mistakes; leave out",
     }
     for flag, why in refused.items():
         if why:
@@ -259,11 +265,11 @@ def check_logistic(args: argparse.Namespace) -> None:
 
 
 def _check_checkpoint_options(args: argparse.Namespace) -> None:
-    """Set ``checkpoint`` to the folder, and ``resume`` to whether to resume from it."""
+    """Set ``checkpoint`` to the folder, and ``resume`` to True or False."""
     if args.checkpoint and args.resume:
         raise UsageError("argument --resume: writes to its own folder; leave out --checkpoint")
     if args.checkpoint_minutes and not (args.checkpoint or args.resume):
-        raise UsageError("argument --checkpoint-minutes: goes with --checkpoint or --resume")
+        raise UsageError("argument --checkpoint-minutes: requires --checkpoint or --resume")
     args.checkpoint_minutes = args.checkpoint_minutes or MINUTES
     args.checkpoint = args.checkpoint or args.resume
     args.resume = args.resume is not None
@@ -273,12 +279,12 @@ def check_margins(args: argparse.Namespace) -> None:
     """Refuse options that an exact SVM lacks."""
     formulation, loss = args.formulation, args.loss
     if args.regularize_intercept:
-        raise UsageError("argument --regularize-intercept: goes with --formulation logistic")
+        raise UsageError("argument --regularize-intercept: requires --formulation logistic")
     if loss not in MARGIN_LOSSES:
-        raise UsageError(f"argument --loss: {loss} goes with --solver stochastic")
+        raise UsageError(f"argument --loss: {loss} requires --solver stochastic")
     if loss not in FORMULATIONS[formulation].losses:
         others = [name for name, f in FORMULATIONS.items() if loss in f.losses]
         raise UsageError(
             f"argument --loss: {formulation} takes the largest loss of a row, which must be hinge; "
-            f"{loss} goes with {', '.join(others)}"
+            f"{loss} requires {', '.join(others)}"
         )

@@ -1,4 +1,4 @@
-"""``manyclass train`` on the ranks that mpiexec started."""
+"""``manyclass train`` on the ranks started by mpiexec."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ def _train_rows(args: argparse.Namespace, ranks: Communicator, log: Say) -> None
 
 
 def _check(args: argparse.Namespace, ranks: Communicator) -> None:
-    """Refuse what is known to fail before the data are read."""
+    """Refuse options that several processes do not support, before the data are read."""
     check_options(args)
     started = f"trains in one process, and mpiexec started {ranks.size}"
     if args.solver == "stochastic":

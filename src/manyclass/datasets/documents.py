@@ -1,4 +1,4 @@
-"""Made-up documents, whole or in blocks: subject, length, words, and their tf-idf weights."""
+"""Synthetic documents, all at once or in blocks: subject, length, words, tf-idf weights."""
 
 from __future__ import annotations
 
@@ -13,22 +13,22 @@ from scipy.sparse import csr_array
 
 from manyclass.utils.types import Array, CsrArray, DType, IntArray
 
-# Words drawn at a time, to bound the memory. The size is part of the meaning of a seed: another
-# size draws in another order.
+# Words drawn at a time, to bound the memory. A seed gives different documents for a different size,
+# because the order of the draws changes.
 WORDS_AT_A_TIME = 1 << 20
 WORDS_OF_GROUP = 100
 WORDS_OF_CLASS = 25
-# Of a document's words about its topic, the share that only its class uses, not its siblings.
+# Share of a document's words on topic that only its class uses, but not its siblings.
 OWN_SHARE = 0.4
 MAX_INDEX = np.iinfo(np.int32).max
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Topics:
-    """Words of each subject, most frequent first; words are columns of X.
+    """Words of each subject, the most frequent first; words are columns of X.
 
     common (n_features,): all words. group_words (n_groups, WORDS_OF_GROUP) and class_words
-    (n_classes, WORDS_OF_CLASS): the same word may serve several. group_of_class (n_classes,).
+    (n_classes, WORDS_OF_CLASS): a word may belong to several. group_of_class (n_classes,).
     """
 
     common: npt.NDArray[np.int32]
@@ -38,7 +38,7 @@ class Topics:
 
     @classmethod
     def draw(cls, rng: np.random.Generator, n_features: int, n_classes: int) -> Self:
-        """Draw the words of all groups and classes, seldom one of the most frequent."""
+        """Draw the words of all groups and classes, rarely the most frequent ones."""
         n_groups = max(1, round(n_classes**0.5))
         common = rng.permutation(n_features).astype(np.int32)
         return cls(
@@ -51,7 +51,7 @@ class Topics:
     def words(
         self, rng: np.random.Generator, about: Array, topical: Array
     ) -> npt.NDArray[np.int32]:
-        """Draw a word for each entry: of the class ``about``, on topic with chance ``topical``."""
+        """Draw a word per entry for the class ``about``, on topic with probability ``topical``."""
         words = self.common[_zipf(rng, len(self.common), about.shape)]
         kind = rng.random(about.shape, dtype=np.float32)
         own = np.flatnonzero(kind < topical * OWN_SHARE)
@@ -65,9 +65,9 @@ class Topics:
 def _zipf(
     rng: np.random.Generator, n: int, shape: tuple[int, ...], lowest: float = 0.0
 ) -> npt.NDArray[np.int64]:
-    """Draw ranks from 0 to n - 1, rank r with a chance of about 1 / (r + 1).
+    """Draw ranks from 0 to n - 1, rank r with a probability proportional to about 1 / (r + 1).
 
-    ``lowest`` leaves out the most frequent n ** lowest ranks, which are common to all subjects.
+    The n ** lowest most frequent ranks, which are common to all subjects, are left out.
     """
     exponent = rng.random(shape, dtype=np.float32) * np.float32(1 - lowest) + np.float32(lowest)
     ranks = np.float64(n + 1) ** exponent - 1
@@ -92,7 +92,7 @@ def _about(
 ) -> npt.NDArray[np.int64]:
     """Return the subject of each document: its label or, with label noise, a sibling of it.
 
-    The noise is in the text and not in y, so that classes keep their sizes.
+    The noise changes the text instead of y, so that classes keep their sizes.
     """
     noisy = np.flatnonzero(rng.random(len(y)) < label_noise)
     order = np.argsort(group_of_class, kind="stable")
@@ -113,7 +113,7 @@ def _about(
 def _lengths(
     rng: np.random.Generator, n_examples: int, words_per_example: float
 ) -> npt.NDArray[np.int64]:
-    """Words of each document: at least one, log-normal, with the given mean."""
+    """Draw the number of words of each document: at least one, log-normal, with a given mean."""
     sigma = 0.5
     lengths = rng.lognormal(np.log(words_per_example) - sigma**2 / 2, sigma, n_examples)
     return np.maximum(1, np.rint(lengths)).astype(np.int64)
@@ -124,7 +124,7 @@ class Documents:
     """Labels, subjects and lengths of n documents, drawn before their words.
 
     y (n,): label. about (n,): class of the text. lengths (n,):
-    words. topical (n,): share of them that is on topic.
+    words. topical (n,): share of the words on topic.
     """
 
     topics: Topics
@@ -166,7 +166,7 @@ class Documents:
 
 
 def row_blocks(ends: IntArray) -> list[slice]:
-    """Cut rows that end at ``ends`` into blocks of about WORDS_AT_A_TIME, one row at least."""
+    """Divide rows that end at ``ends`` into blocks of about WORDS_AT_A_TIME, at least one row."""
     cuts = np.arange(WORDS_AT_A_TIME, ends[-1] + WORDS_AT_A_TIME, WORDS_AT_A_TIME)
     stops = np.unique(np.minimum(np.searchsorted(ends, cuts) + 1, len(ends)))
     return [slice(int(a), int(b)) for a, b in zip([0, *stops[:-1]], stops, strict=True)]
@@ -195,7 +195,7 @@ def joined(
 def weighted_blocks(
     documents: Documents, rng: np.random.Generator, dtype: DType
 ) -> Iterator[tuple[CsrArray, npt.NDArray[np.int64]]]:
-    """Draw the documents twice: to count the documents of each word, and to weight it."""
+    """Draw the documents twice: to count the documents of each word, and to weight the words."""
     first_pass = documents.blocks(copy.deepcopy(rng))
     idf = idf_of(counts for _, counts in first_pass)
     for rows, counts in documents.blocks(rng):
@@ -210,14 +210,14 @@ def idf_of(parts: Iterable[CsrArray]) -> npt.NDArray[np.float64]:
     n_examples, n_using = 0, np.zeros(1, np.int64)
     for X in parts:
         n_examples += X.shape[0]
-        for rows in row_blocks(X.indptr[1:]):  # bincount makes a wider copy
+        for rows in row_blocks(X.indptr[1:]):  # bincount would make a wider copy
             indices = X.indices[X.indptr[rows.start] : X.indptr[rows.stop]]
             n_using = n_using + np.bincount(indices, minlength=X.shape[1])
     return np.log((1 + n_examples) / (1 + n_using)) + 1
 
 
 def weigh(X: CsrArray, idf: npt.NDArray[np.float64]) -> None:
-    """Turn counts into tf-idf weights of unit rows, in place."""
+    """Turn counts into tf-idf weights with rows of length 1, in place."""
     idf = idf.astype(X.dtype)
     for rows in row_blocks(X.indptr[1:]):
         begins = X.indptr[rows.start : rows.stop]

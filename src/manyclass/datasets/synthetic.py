@@ -1,4 +1,4 @@
-"""Made-up text corpora of any size, for demonstrations, tests and benchmarks."""
+"""Synthetic text corpora of any size, for demonstrations, tests and benchmarks."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ from manyclass.datasets.documents import (
 from manyclass.utils.types import CsrArray, DType, Settings
 
 __all__ = ["corpus_shape", "iter_text_corpus", "make_text_corpus"]
-# Examples, features and classes of the training parts in table 2 of Alber et al. 2017 (lshtc) and
-# table I of Chen et al. 2011; words that make rows as long as there, topic share and label noise
-# with which the machines err about as often.
+# Examples, features and classes of the training sets in table 2 of Alber et al. 2017 (lshtc) and
+# table I of Chen et al. 2011; words for rows of the same length; topic share and label noise for
+# similar error rates.
 CORPORA = {
     "lshtc-small": (4_463, 51_033, 1_139, 95.0, 0.2, 0.05),
     "lshtc-large": (128_710, 381_581, 12_294, 95.0, 0.13, 0.05),
@@ -44,11 +44,12 @@ def make_text_corpus(
     random_state: int | np.random.Generator | None = None,
     dtype: npt.DTypeLike = np.float32,
 ) -> tuple[CsrArray, npt.NDArray[np.int64]]:
-    """Make a collection of documents in many classes that behaves like real text.
+    """Generate a synthetic corpus of documents in many classes, with the statistics of real text.
 
-    Word frequencies and class sizes follow Zipf's law. Classes form groups of siblings, about as
-    many groups as there are classes in one; a document mixes common words, words of the group and
-    words of its class, some documents more of the latter than others. Columns are tf-idf weights.
+    Word frequencies and class sizes follow Zipf's law. Classes form groups of siblings; there are
+    about as many groups as classes in a group. A document mixes common words, words of its group
+    and words of its class; the share of words on topic varies between documents. Columns are tf-idf
+    weights.
 
     Parameters
     ----------
@@ -57,15 +58,15 @@ def make_text_corpus(
     n_features : int
         Size of the vocabulary; rare words may occur in no document.
     n_classes : int
-        At least 2. Class 0 is the largest; each has two examples or more if ``n_examples`` is at
-        least twice ``n_classes``, otherwise one or more.
+        Number of classes, at least 2. Class 0 is the largest. Each class has at least two examples
+        if ``n_examples`` is at least twice ``n_classes``, otherwise at least one.
     words_per_example : float, default=60
         Mean length of a document; repeated words count each time, so rows hold fewer non-zeros.
     topic_share : float, default=0.5
-        Mean share of a document's words that belong to its group or class, above 0 and below 1:
-        the smaller, the harder to separate the classes.
+        Mean share of a document's words that belong to its group or class, above 0 and below 1.
+        Classes are harder to separate with a smaller share.
     label_noise : float, default=0.05
-        Share of documents whose text is about another class than their label says, a sibling if
+        Share of documents with a text about a different class than their label, a sibling class if
         there is one.
     random_state : int, numpy.random.Generator or None, default=None
         An int gives the same corpus every time.
@@ -88,8 +89,8 @@ def make_text_corpus(
 
     See Also
     --------
-    iter_text_corpus : The same corpus in parts, where it is larger than the memory.
-    corpus_shape : The sizes of real corpora.
+    iter_text_corpus : The same corpus in blocks, for sizes larger than the memory.
+    corpus_shape : Arguments that resemble real corpora.
 
     Examples
     --------
@@ -119,35 +120,35 @@ def iter_text_corpus(
     random_state: int | np.random.Generator | None = None,
     dtype: npt.DTypeLike = np.float32,
 ) -> Iterator[tuple[CsrArray, npt.NDArray[np.int64]]]:
-    """Make the corpus of ``make_text_corpus`` in blocks of rows, some 10 MB each.
+    """Generate the corpus of ``make_text_corpus`` in blocks of rows of about 10 MB.
 
-    The blocks, one below the other, are what ``make_text_corpus`` returns for the same arguments.
-    Words are drawn twice, first to count the documents of each. Besides a block, this takes about
-    30 bytes of memory per document, a few hundred per class and 20 per feature.
+    The concatenated blocks equal the result of ``make_text_corpus`` with the same arguments. Words
+    are drawn twice, first to count the documents of each word. In addition to a block, this needs
+    about 30 bytes of memory per document, a few hundred per class and 20 per feature.
 
     Parameters
     ----------
     n_examples, n_features, n_classes, words_per_example, topic_share, label_noise, random_state, \
 dtype
-        As of ``make_text_corpus``. A Generator moves on while the blocks are taken.
+        See ``make_text_corpus``. A Generator advances while blocks are iterated.
 
     Yields
     ------
     X : scipy.sparse.csr_array of shape (n_rows, n_features)
         The next rows.
     y : ndarray of shape (n_rows,), int64
-        Their classes.
+        Classes of the rows.
 
     Raises
     ------
     ValueError
-        If an argument is out of range; at once, not when the first block is taken.
+        If an argument is out of range; raised by the call, not by the first iteration.
     TypeError
         If a size is not an integer.
 
     Examples
     --------
-    A file in svmlight format, written in parts:
+    Write a file in svmlight format, block by block:
 
     >>> import tempfile
     >>> from sklearn.datasets import dump_svmlight_file
@@ -170,11 +171,12 @@ dtype
 def corpus_shape(name: str, scale: float = 1.0) -> Settings:
     """Return the arguments of ``make_text_corpus`` that resemble a real corpus.
 
-    Examples, features and classes are those of the training parts, times ``scale``; rows are about
-    as long as there. Classes are as hard to separate: on the LSHTC corpora (table 2 of Alber et
-    al. 2017), Crammer-Singer, Weston-Watkins and one-vs-rest at C = 1 err within some points of
-    table 3; on the others (table I of Chen et al. 2011) the multi-class SVM reaches the accuracies
-    of figures 1 to 4, 97 % (rcv1-4), 89 % (rcv1-53) and about 70 % (odp).
+    The numbers of examples, features and classes equal the real training sets, times ``scale``;
+    rows have a similar length. Classes are similarly hard to separate: on the LSHTC corpora (table
+    2 of Alber et al. 2017), the errors of Crammer-Singer, Weston-Watkins and one-vs-rest at C = 1
+    are within some percentage points of table 3; on the others (table I of Chen et al. 2011), the
+    multi-class SVM reaches the accuracies of figures 1 to 4: 97 % (rcv1-4), 89 % (rcv1-53) and
+    about 70 % (odp).
 
     Parameters
     ----------
@@ -191,7 +193,7 @@ def corpus_shape(name: str, scale: float = 1.0) -> Settings:
     Raises
     ------
     ValueError
-        If there is no such corpus, or ``scale`` is not a positive number.
+        If the name is unknown, or ``scale`` is not a positive number.
 
     Examples
     --------
@@ -217,7 +219,7 @@ def corpus_shape(name: str, scale: float = 1.0) -> Settings:
 
 
 def _sizes(n_examples: int, n_features: int, n_classes: int) -> tuple[int, int, int]:
-    """Refuse sizes out of range; return them as Python's own integers."""
+    """Refuse sizes out of range; return them as Python integers."""
     n, d, k = map(operator.index, (n_examples, n_features, n_classes))
     if k < 2:
         raise ValueError(f"n_classes must be at least 2, got {k}")
@@ -239,7 +241,7 @@ def _check(words_per_example: float, topic_share: float, label_noise: float) -> 
 
 
 def _float_type(dtype: npt.DTypeLike) -> DType:
-    """Refuse types that X can't have."""
+    """Refuse types other than float32 and float64."""
     dtype = np.dtype(dtype)
     if dtype not in (np.float32, np.float64):
         raise ValueError(f"dtype must be float32 or float64, got {dtype}")

@@ -1,4 +1,4 @@
-"""Made-up documents whose classes are the leaves of a tree."""
+"""Synthetic documents with the leaves of a tree as classes."""
 
 from __future__ import annotations
 
@@ -24,38 +24,41 @@ def make_tree_corpus(
     topic_share: float = 0.4,
     random_state: int | np.random.RandomState | None = None,
 ) -> tuple[CsrArray, NDArray[np.str_], dict[str, str | None]]:
-    """Draw documents whose classes are the leaves of a tree; near ones share words.
+    """Generate a synthetic corpus with the leaves of a tree as classes; close classes share words.
 
-    Every node but the root has 20 words of its own. A word of a document is one of its class's, of
-    a node above it, all alike, with the chance `topic_share`; else any word, rank r with a chance
-    of about 1 / (r + 1).
+    Every node except the root has 20 words of its own. With probability `topic_share`, a word of a
+    document is drawn uniformly from the words of its class and the nodes above it; otherwise it is
+    any word, rank r with a probability proportional to about 1 / (r + 1).
 
     Parameters
     ----------
     n_samples : int, default=1000
-    n_features : int, default=2000
-        Words.
-    children : sequence of int, default=(4, 3, 3)
-        Children of the root, of each of these, and so on; the last ones are the classes, 36 here.
+    Number of documents.
+        n_features : int, default=2000
+    Size of the vocabulary.
+        children : sequence of int, default=(4, 3, 3)
+    Numbers of children: of the root, of each of its children, and so on. The nodes of the last
+        level are the classes; the default has 36.
     words_per_sample : float, default=30.0
-        Mean of a Poisson distribution; a document has one word at least.
+        Mean length of a document, from a Poisson distribution; a document has at least one word.
     topic_share : float, default=0.4
-        From 0 to 1.
+    Probability of a word on topic, from 0 to 1.
     random_state : int, RandomState instance, default=None
+    An int gives the same corpus every time.
 
     Returns
     -------
     X : CSR array of shape (n_samples, n_features), float32
-        Words counted, rows of length 1.
+        Word counts, with rows scaled to length 1.
     y : ndarray of shape (n_samples,)
-        Paths, such as "2/0/1": of each class as many rows as of others, or one more.
+        Paths of the classes, such as "2/0/1". Class sizes differ by at most one.
     parents : dict
-        What ``Taxonomy`` takes: the path of each node, and of its parent; None of the top ones.
+        Argument of ``Taxonomy``: the path of the parent, or None, by the path of each node.
 
     Raises
     ------
     ValueError
-        If a size is not positive, or a share not between 0 and 1.
+        If a size is not positive, or `topic_share` is not from 0 to 1.
 
     Examples
     --------

@@ -1,7 +1,7 @@
-"""Training on several processes, which share out classes or rows, in a layer above the estimators.
+"""Training on several processes, with the classes or the rows partitioned.
 
-May import everything but cli and reports; nothing below imports it. Begin with model.py (``fit``
-with a communicator) and solvers/base.py.
+A layer above the estimators: may import everything but cli and reports; lower layers do not import
+it. Begin with model.py (``fit`` with a communicator) and solvers/base.py.
 """
 
 from typing import TYPE_CHECKING

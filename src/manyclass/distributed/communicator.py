@@ -1,4 +1,4 @@
-"""Communicators: one process, or MPI; exchange of arrays between ranks.
+"""Communicators for one process or MPI: exchange of arrays between ranks.
 
 Messages are buffers of arrays, not pickles.
 """
@@ -45,29 +45,29 @@ class Communicator(Protocol):
         source: int | None,
         /,
     ) -> None:
-        """Send one contiguous array and fill another, of the size that the source sends."""
+        """Send one contiguous array and fill a second one, of the size that the source sends."""
 
     def all_sum(self, values: Array) -> Array:
         """Add arrays of one shape over all ranks."""
 
     def all_max(self, values: Array) -> Array:
-        """Return the largest of all ranks, number by number, of arrays of one shape."""
+        """Return the elementwise maximum over all ranks of arrays of one shape."""
 
     def all_gather(self, values: Array) -> list[Array]:
-        """Return the 1-D array of every rank, of one type and any length."""
+        """Return the 1-D array of every rank, of one dtype and any length."""
 
     def broadcast(self, values: Array, root: int) -> None:
-        """Fill a contiguous array with that of a rank."""
+        """Fill a contiguous array with the array of a rank."""
 
     def first_on_machine(self) -> list[int]:
-        """Return, for every rank, the first one of those that share its machine."""
+        """Return, for every rank, the first rank on its machine."""
 
     def abort(self, error: BaseException) -> None:
         """End all ranks, with the error of this one."""
 
 
 class Serial:
-    """One process alone."""
+    """A single process."""
 
     rank = 0
     size = 1
@@ -80,7 +80,7 @@ class Serial:
         source: int | None,
         /,
     ) -> None:
-        """Refuse: there is no other rank."""
+        """Raise an error, as there is no other rank."""
         if destination is not None or source is not None:
             raise ValueError("send_receive needs at least two ranks")
 
@@ -93,14 +93,14 @@ class Serial:
         return values.copy()
 
     def all_gather(self, values: Array) -> list[Array]:
-        """Return the one array."""
+        """Return the array of this process."""
         return [values]
 
     def broadcast(self, values: Array, root: int) -> None:
-        """Leave the array as it is."""
+        """Do nothing."""
 
     def first_on_machine(self) -> list[int]:
-        """Return the one rank."""
+        """Return this rank."""
         return [0]
 
     def abort(self, error: BaseException) -> None:
@@ -126,7 +126,7 @@ class MPICommunicator:
         source: int | None,
         /,
     ) -> None:
-        """Send one array and fill another; None: nothing that way."""
+        """Send one array and fill a second one; None skips one of them."""
         nobody = self._mpi.PROC_NULL
         self._comm.Sendrecv(
             outgoing if destination is not None else None,
@@ -142,7 +142,7 @@ class MPICommunicator:
         return total
 
     def all_max(self, values: Array) -> Array:
-        """Return the largest of all ranks, number by number."""
+        """Return the elementwise maximum over all ranks."""
         largest = np.empty_like(values)
         self._comm.Allreduce(values, largest, self._mpi.MAX)
         return largest
@@ -157,11 +157,11 @@ class MPICommunicator:
         return np.split(everything, ends[:-1].tolist())
 
     def broadcast(self, values: Array, root: int) -> None:
-        """Fill an array with that of a rank."""
+        """Fill an array with the array of a rank."""
         self._comm.Bcast(values, root)
 
     def first_on_machine(self) -> list[int]:
-        """Return, for every rank, the first one of those that share its memory."""
+        """Return, for every rank, the first rank that shares its memory."""
         here = self._comm.Split_type(self._mpi.COMM_TYPE_SHARED)
         first = np.empty(1, np.int64)
         here.Allreduce(np.array([self.rank], np.int64), first, op=self._mpi.MIN)
@@ -170,8 +170,8 @@ class MPICommunicator:
 
     def abort(self, error: BaseException) -> None:
         """Report the error in one line, and end all processes."""
-        with contextlib.suppress(ValueError):  # in another thread than the main one
-            signal.signal(signal.SIGINT, signal.SIG_IGN)  # a second one would end this rank alone
+        with contextlib.suppress(ValueError):  # not in the main thread
+            signal.signal(signal.SIGINT, signal.SIG_IGN)  # a second one would end only this rank
         interrupted = isinstance(error, KeyboardInterrupt)
         what = "interrupted; no model was written" if interrupted else f"error: {_line(error)}"
         where = f"rank {self.rank} of {self.size}"
@@ -187,7 +187,7 @@ def as_communicator(communicator: Any) -> Communicator:
     if communicator is None:
         return Serial()
     if hasattr(communicator, "Get_rank"):
-        # One process alone has no others to abort.
+        # A single process has no others to abort.
         return MPICommunicator(communicator) if communicator.Get_size() > 1 else Serial()
     chosen: Communicator = communicator
     return chosen
@@ -227,7 +227,7 @@ def gather_json(communicator: Communicator, value: T) -> list[T]:
 
 
 def broadcast_arrays(communicator: Communicator, arrays: Mapping[str, Array]) -> dict[str, Array]:
-    """Return the arrays that rank 0 has, by name; what the others have does not matter."""
+    """Return the arrays of rank 0, by name; arrays of the other ranks are ignored."""
     if communicator.size == 1:
         return dict(arrays)
     about = [(name, str(array.dtype), array.shape) for name, array in arrays.items()]

@@ -1,4 +1,4 @@
-"""Agreement of ranks before training: equal arguments and data, shared errors."""
+"""Checks before training on ranks: equal arguments and data, shared errors."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ R = TypeVar("R")
 
 
 class OtherRankError(RuntimeError):
-    """Another rank failed; ``reported_by`` is the one that says why."""
+    """A different rank failed; ``reported_by`` is the rank that reports why."""
 
     def __init__(self, reported_by: int) -> None:
         super().__init__(f"rank {reported_by} failed; its own error says why")
@@ -28,13 +28,13 @@ class OtherRankError(RuntimeError):
 
 
 def known_to_all(error: E, rank: int) -> E:
-    """Mark an error as known to all ranks, one of which is to say it."""
+    """Mark an error as known to all ranks, so that only one of them reports it."""
     error.reported_by = rank  # type: ignore[attr-defined]  # exceptions of all kinds may bear the mark
     return error
 
 
 def agreed(communicator: Communicator, step: Callable[[], R]) -> R:
-    """Take a step that each rank takes alone, and that ends all ranks if it fails on one.
+    """Run a step without communication on each rank; an error on one rank ends all.
 
     An error has the first rank that has one as ``reported_by``; the other ranks raise
     OtherRankError.
@@ -58,8 +58,8 @@ def agreed(communicator: Communicator, step: Callable[[], R]) -> R:
 def abort_others(communicator: Communicator) -> Iterator[None]:
     """Abort all ranks if the block raises on one.
 
-    Errors that all ranks know are left to the caller: with ``reported_by``, and FloatingPointError,
-    which every rank raises.
+    Errors that are raised on all ranks are left to the caller: errors with ``reported_by``, and
+    FloatingPointError.
     """
     try:
         yield
@@ -74,7 +74,7 @@ def abort_others(communicator: Communicator) -> Iterator[None]:
 def check_same(
     communicator: Communicator, facts: Facts, shared: str = "X, y, weights and parameters"
 ) -> None:
-    """Refuse ranks that were given different problems, or other things that they share.
+    """Refuse ranks with different problems, or with other differences in shared facts.
 
     Every rank raises the same error: the first rank that differs from rank 0, and in what.
     """
@@ -83,20 +83,20 @@ def check_same(
         differ = differences(first, other, ("on rank 0", f"on rank {rank}"))
         if differ:
             error = ValueError(
-                f"rank {rank} was given other data or parameters than rank 0 ({differ}); pass the "
+                f"rank {rank} has different data or parameters than rank 0 ({differ}); pass the "
                 f"same {shared} on every rank"
             )
             raise known_to_all(error, 0)
 
 
 def facts_of_rank(problem: Facts, params: Settings) -> Facts:
-    """Return the facts that all ranks must share: version, parameters, problem."""
+    """Return the facts that must be equal on all ranks: version, parameters, problem."""
     given = {name: fact(value) for name, value in params.items()}
     return {"version of manyclass": __version__, **given, **problem}
 
 
 def any_of(communicator: Communicator, here: bool) -> bool:
-    """Whether something holds on one rank at least."""
+    """Whether a condition holds on at least one rank."""
     return bool(_all_gather(communicator, int(here)).any())
 
 
@@ -106,7 +106,7 @@ def of_first(communicator: Communicator, here: int) -> int:
 
 
 def world() -> Communicator:
-    """Return all processes that mpiexec started together with this one, perhaps it alone.
+    """Return all processes that mpiexec started together with this one.
 
     Raises ValueError if mpi4py is missing, finds no MPI library, or one that is not mpiexec's.
     """

@@ -1,4 +1,4 @@
-"""Data files read by ranks: each reads a part, and has that share or maps a copy of all of X."""
+"""Data files read by ranks: each rank parses a part, and gets its own rows or all of X."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ from manyclass.io.svmlight_pieces import can_be_cut, pieces, pieces_of_part
 from manyclass.utils.machine import effective_n_jobs
 from manyclass.utils.types import Array, CsrArray, DType
 
-CONVERTED, CUT, WHOLE = range(3)  # how a file is read
+CONVERTED, CUT, WHOLE = range(3)  # keyword arguments of reading
 
 
 class _Part(NamedTuple):
     """Part of the data that a rank has read."""
 
     rows: CsrArray
-    codes: NDArray[np.int32]  # of the rows' labels, by their order in this part
+    codes: NDArray[np.int32]  # codes of the labels, in order of occurrence in this part
     labels: Labels
     n_lines: int
 
@@ -52,30 +52,30 @@ def load_shared(
 ) -> tuple[CsrArray, Array]:
     r"""Load a data file on several ranks, with one copy of X for all ranks of a machine.
 
-    Of a text file, each rank parses its part; the rows are collected in a file without a name
-    in the folder for temporary files (TMPDIR) of each machine, which its ranks map. Compressed
-    files cannot be cut: rank 0 reads them alone. A file of ``manyclass convert`` is mapped as it
-    is.
+    Each rank parses a part of a text file. The rows are collected in an unnamed file in the
+    temporary folder (TMPDIR) of each machine, which its ranks memory-map. Compressed files cannot
+    be divided, so rank 0 reads them alone. Files of ``manyclass convert`` are memory-mapped
+    directly.
 
     Parameters
     ----------
     communicator : mpi4py.MPI.Comm
-        All its ranks call this function with the same arguments.
+        All ranks call this function with the same arguments.
     path, n_features, dtype, n_jobs, zero_based, sort, sum_duplicates
-        As for ``load_svmlight`` and ``load_data``.
+        See ``load_svmlight`` and ``load_data``.
 
     Returns
     -------
     X : scipy.sparse.csr_array of shape (n, d)
-        Mapped, read-only; the same on every rank.
+        Memory-mapped, read-only; the same on every rank.
     y : ndarray of shape (n,)
 
     Raises
     ------
     ValueError, OSError, MemoryError
-        As ``load_svmlight`` and ``load_data``, on the first rank with an error.
+        As in ``load_svmlight`` and ``load_data``, on the first rank with an error.
     OtherRankError
-        On the others.
+        On the other ranks.
 
     Examples
     --------
@@ -84,7 +84,7 @@ def load_shared(
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     path = pathlib.Path(folder, "data")
     ...     _ = path.write_text("cat 1:1\ndog 2:1\n")
-    ...     X, y = load_shared(None, path)  # one process alone
+    ...     X, y = load_shared(None, path)  # a single process
     >>> y
     array(['cat', 'dog'], dtype='<U3')
     """
@@ -110,17 +110,18 @@ def load_partition(
     sort: bool = False,
     sum_duplicates: bool = False,
 ) -> tuple[CsrArray, Array, Array]:
-    r"""Load rows of a data file on several ranks, a share of them on each.
+    r"""Load a data file on several ranks, with a part of the rows on each rank.
 
-    Of a text file, each rank parses its part. Compressed files cannot be cut: rank 0 has all of
-    their rows. Of a file of ``manyclass convert``, each rank maps as many rows.
+    Each rank parses a part of a text file. Compressed files cannot be divided, so rank 0 gets all
+    of their rows. For a file of ``manyclass convert``, each rank memory-maps an equal number of
+    rows.
 
     Parameters
     ----------
     communicator : mpi4py.MPI.Comm
-        All its ranks call this function with the same arguments.
+        All ranks call this function with the same arguments.
     path, n_features, dtype, n_jobs, zero_based, sort, sum_duplicates
-        As for ``load_svmlight`` and ``load_data``.
+        See ``load_svmlight`` and ``load_data``.
 
     Returns
     -------
@@ -128,14 +129,14 @@ def load_partition(
         The rows of this rank; there may be none.
     y : ndarray
     classes : ndarray
-        Of all ranks, ascending.
+        Classes of all ranks, ascending.
 
     Raises
     ------
     ValueError, OSError, MemoryError
-        As ``load_svmlight`` and ``load_data``, on the first rank with an error.
+        As in ``load_svmlight`` and ``load_data``, on the first rank with an error.
     OtherRankError
-        On the others.
+        On the other ranks.
 
     Examples
     --------
@@ -144,7 +145,7 @@ def load_partition(
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     path = pathlib.Path(folder, "data")
     ...     _ = path.write_text("cat 1:1\ndog 2:1\n")
-    ...     X, y, classes = load_partition(None, path)  # one process alone
+    ...     X, y, classes = load_partition(None, path)  # a single process
     >>> X.shape
     (2, 2)
     """
@@ -173,7 +174,7 @@ def _how(
     n_jobs: int | None,
     layout: Mapping[str, bool],
 ) -> tuple[int, Parser, int]:
-    """Return how a file is read, by what and by how many threads."""
+    """Return the arguments of reading, the reader, and the number of threads."""
 
     def options() -> tuple[int, Parser, int]:
         parser = Parser(n_features, dtype, **layout)
@@ -194,7 +195,7 @@ def _kind(path: str) -> int:
 
 
 def _mapped(ranks: Communicator, name: str, n_features: int | None, dtype: DTypeLike) -> StoredRows:
-    """Map a converted file, which one rank of each machine looks through."""
+    """Map a converted file, which one rank of each machine checks."""
     mark, status = agreed(ranks, lambda: (fingerprint(name), Path(name).stat()))
     marks = [one.tobytes() for one in ranks.all_gather(np.frombuffer(mark, np.uint8))]
     stamps = ranks.all_gather(np.array([status.st_dev, status.st_ino], np.uint64))
@@ -213,18 +214,18 @@ def _check_same_file(name: str, seen: Sequence[object]) -> None:
     other = next((rank for rank, one in enumerate(seen) if one != seen[0]), None)
     if other is not None:
         raise ValueError(
-            f"{name}: is another file for rank {other} than for rank 0; give every machine the "
+            f"{name}: is a different file on rank {other} than on rank 0; give every machine the "
             "same one"
         )
 
 
 def _read(ranks: Communicator, name: str, parser: Parser, kind: int, n_jobs: int) -> _Part:
-    """Read the part of this rank, with the errors of the whole file."""
+    """Read the part of this rank; errors name lines of the whole file."""
 
     def read() -> _Part | LineError:
         try:
             return _read_part(ranks, name, parser, kind, n_jobs)
-        except LineError as error:  # its line depends on the lines of the ranks before
+        except LineError as error:  # its line depends on the number of lines of the previous ranks
             return error
 
     if kind == CUT:
@@ -261,7 +262,7 @@ def _read_part(ranks: Communicator, name: str, parser: Parser, kind: int, n_jobs
 def _checked_sizes(
     ranks: Communicator, name: str, parser: Parser, part: _Part
 ) -> tuple[int, NDArray[np.int64]]:
-    """Return the number of features, and the counts of every part; refuse odd sizes."""
+    """Return the number of features, and the counts of every part; refuse invalid sizes."""
     counts = np.array(ranks.all_gather(np.array(part.counts(), np.int64)))
     n_rows, _, n_lines, _ = counts.sum(axis=0).tolist()
     n_features = parser.n_features or int(counts[:, 3].max())
@@ -279,7 +280,7 @@ def _checked_sizes(
 
 
 def _put_together(ranks: Communicator, name: str, parser: Parser, part: _Part) -> StoredSparseRows:
-    """Put the parts of all ranks into a file for each machine, and map it."""
+    """Write the parts of all ranks to a file on each machine, and map it."""
     n_features, counts = _checked_sizes(ranks, name, parser, part)
     n_rows, n_nonzero, _, _ = counts.sum(axis=0).tolist()
     classes, labels = _common_labels(ranks, name, part, counts)
@@ -307,7 +308,7 @@ def _begins(lengths: NDArray[np.int64]) -> list[int]:
 def _common_labels(
     ranks: Communicator, name: str, part: _Part, counts: NDArray[np.int64]
 ) -> tuple[Array, NDArray[np.int32]]:
-    """Return the classes of all ranks, ascending, and the places of this rank's labels in them."""
+    """Return the classes of all ranks, ascending, and the class indices of this rank's labels."""
     mine = part.labels
     texts = ranks.all_gather(np.frombuffer(b"\n".join(mine.as_written()), np.uint8))
     lines = ranks.all_gather(mine.lines + counts[: ranks.rank, 2].sum())

@@ -1,4 +1,4 @@
-"""Models with weights partitioned over ranks: fit, and writing a file in parts."""
+"""Models with weights partitioned over ranks: fit, and writing a model file in parts."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ class RanksTraining(TrainingOnRanks):
         check_solver(model.solver, problem, stopping=model.stopping, weights=model.weights)
         if model.solver not in DEFAULT_SOLVERS:
             raise ValueError(
-                f"solver='{model.solver}' trains in one process, and there are {n_ranks}; use "
+                f"solver='{model.solver}' trains in one process, but there are {n_ranks}; use "
                 "solver='sequential_dual'"
             )
         check_formulation(problem)
@@ -105,13 +105,13 @@ class RanksTraining(TrainingOnRanks):
         return options, choice
 
     def checkpoints(self, _given: FitInputs, seed: int) -> RanksCheckpoints:
-        """Return the hook that keeps checkpoints."""
+        """Return the hook that writes checkpoints."""
         model = self.model
         where = model.checkpoint, model.checkpoint_minutes
         return RanksCheckpoints(*where, self._facts, seed, self.ranks)
 
     def attributes(self, given: FitInputs, solution: Solution) -> Settings:
-        """Return the attributes for prediction; without W where it stays sharded."""
+        """Return the attributes for prediction; without W if it stays sharded."""
         if isinstance(solution.weights, ShardedWeights):
             return {"classes_": given.classes}
         return super().attributes(given, solution)
@@ -129,16 +129,16 @@ def training_on(model: MulticlassSVC) -> Training:
 class ShardedTraining:
     """The training of a model on all ranks of its communicator, which call the same methods.
 
-    As ``MulticlassSVC.fit`` and ``save_model``, but that no rank has more of W than its own share
+    Like ``MulticlassSVC.fit`` and ``save_model``, but no rank has more of W than its own classes
     and a few rows.
     """
 
     def __init__(self, model: MulticlassSVC) -> None:
         self.model = model
-        self._weights: ShardedWeights | None = None  # None where the model has them
+        self._weights: ShardedWeights | None = None  # None if the model has them
 
     def fit(self, X: ArrayLike, y: ArrayLike) -> None:
-        """Train the model, which then has all but ``coef_`` and ``intercept_``.
+        """Train the model, which then has all attributes except ``coef_`` and ``intercept_``.
 
         With two classes, or one rank, it has these as well.
         """
@@ -198,7 +198,7 @@ def _append(file: TensorWriter | None, tensors: dict[str, Array]) -> None:
 def _layout(
     model: MulticlassSVC, W: ShardedWeights, counts: NDArray[np.int64] | None
 ) -> tuple[dict[str, Array], dict[str, str], Shapes]:
-    """Return the tensors that are known, the metadata, and the shapes of all tensors."""
+    """Return the known tensors, the metadata, and the shapes of all tensors."""
     tensors, facts = pack_facts(model)
     d, k = W.n_rows - 1, W.n_classes
     shapes: dict[str, tuple[DType, tuple[int, ...]]] = {
@@ -212,7 +212,7 @@ def _layout(
         shapes["weights.indptr"] = np.dtype(np.int64), (d + 1,)
         shapes["weights.classes"] = np.dtype(np.int32), (int(indptr[-1]),)
         shapes["weights.values"] = W.dtype, (int(indptr[-1]),)
-    # What is written can be read: tried with weights that are all zero.
+    # Check that the file can be read, with weights that are all zero.
     zero = np.zeros(d + 1, np.int64), np.empty(0, np.int32), np.empty(0, W.dtype)
     tried: dict[str, Array] = dict(zip(SPARSE, zero, strict=True))
     metadata = metadata_of({**tried, **tensors, "intercept": np.zeros(k, W.dtype)}, facts)
@@ -222,9 +222,9 @@ def _layout(
 def _parts(
     W: ShardedWeights, counts: NDArray[np.int64] | None, bias: float
 ) -> Iterator[dict[str, Array]]:
-    """Yield what belongs to the tensors, on rank 0, in the order of the rows.
+    """Yield the values of the tensors on rank 0, in the order of the rows.
 
-    The last row of W is that of the intercepts.
+    The last row of W holds the intercepts.
     """
     left = W.n_rows - 1
     if counts is None:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import os
 
-# Of MPICH and of Open MPI.
+# Variables of MPICH and of Open MPI.
 RANKS = ("PMI_RANK", "OMPI_COMM_WORLD_RANK")
 SIZES = ("PMI_SIZE", "OMPI_COMM_WORLD_SIZE")
 
 
 def started() -> int:
-    """Return how many processes were started together; 1 without mpiexec."""
+    """Return the number of processes that were started together; 1 without mpiexec."""
     return max([1, *_numbers(SIZES)])
 
 

@@ -1,4 +1,4 @@
-"""Backend of training whose classes are spread over ranks: solvers, parts, checkpoints."""
+"""Backend of training with classes partitioned over ranks: solvers, chunks, checkpoints."""
 
 from __future__ import annotations
 
@@ -35,11 +35,11 @@ from manyclass.training.epoch_loop import Options, Solver
 from manyclass.utils.fingerprints import Facts
 from manyclass.utils.types import Settings
 
-LARGEST_TABLE = 4096  # classes, of what is added to their scores
+LARGEST_TABLE = 4096  # number of classes with base scores in a table
 
 
 class Ranks:
-    """Training on ranks, each of which has a share of the classes.
+    """Training on ranks, each with some of the classes.
 
     Every rank is given W if ``gathers``; otherwise W is returned as ``ShardedWeights``.
     """
@@ -77,7 +77,7 @@ class Ranks:
         )
 
     def part_size(self, problem: Problem, options: Options) -> int:
-        """Return how many classes of one-vs-rest are trained together: as many on every rank."""
+        """Return how many classes of one-vs-rest are trained together, the same on every rank."""
         ranks = self.communicator
         machines = ranks.first_on_machine()
         sharing = machines.count(machines[ranks.rank])
@@ -86,15 +86,15 @@ class Ranks:
         return ranks.size * least * classes_in_group(problem.dataset.dtype)
 
     def columns(self) -> ShardedColumns:
-        """Return how W of parts is held and joined."""
+        """Return the object that stores and joins W of the chunks."""
         return ShardedColumns()
 
     def may_continue(self, _problem: Problem, _options: Options) -> bool:
-        """Return False: training in float32 ends where rounding stalls it."""
+        """Return False: training in float32 ends when rounding stalls it."""
         return False
 
     def stops(self, here: bool) -> bool:
-        """Whether a hook on one rank at least stops training."""
+        """Whether a hook on at least one rank stops training."""
         return any_of(self.communicator, here)
 
 
@@ -104,25 +104,26 @@ def check_formulation(problem: Problem) -> None:
         _check_base(problem)
     if problem.formulation.takes_maximum and problem.formulation.centred:
         raise ValueError(
-            "this formulation takes the largest loss of an example under weights that sum to zero, "
-            "and is trained by one process; several processes train all others but 'adm' and 'atm',"
-            " such as formulation='crammer_singer'"
+            "'adm' and 'atm' cannot be trained with classes partitioned over processes; use "
+            "split='rows', one process, or a different formulation, such as "
+            "formulation='crammer_singer'"
         )
 
 
 def _check_base(problem: Problem) -> None:
-    """Refuse base scores that the ranks' kernels do not take."""
+    """Refuse base scores that the kernels for ranks do not support."""
     k = problem.dataset.n_classes
     if problem.formulation.centred:
         raise ValueError(
-            "costs of mistakes and class_offset are trained by one process where weights sum to "
-            "zero; leave out communicator, or use formulation='crammer_singer', 'weston_watkins' "
-            "or 'one_vs_rest'"
+            "costs of mistakes and class_offset need one process if the weights sum to zero; leave "
+            "out communicator, or use formulation='crammer_singer', 'weston_watkins' or "
+            "'one_vs_rest'"
         )
     if problem.formulation.is_relative and k > LARGEST_TABLE:
         raise ValueError(
-            f"costs of mistakes and class_offset are spread over ranks for up to {LARGEST_TABLE} "
-            f"classes, and there are {k}; leave out communicator, or them"
+            "costs of mistakes and class_offset are supported on several processes for up to "
+            f"{LARGEST_TABLE} classes, but there are {k}; leave out communicator, or leave out "
+            "costs and class_offset"
         )
 
 
@@ -193,7 +194,7 @@ class RanksCheckpoints(Checkpoints):
             super().write(start)
 
     def open(self, stack: ExitStack, problem: Problem, *, resume: bool) -> Tensors:
-        """Lock the folder on rank 0; return what its newest checkpoint holds, on every rank."""
+        """Lock the folder on rank 0; return its newest checkpoint on every rank."""
 
         def here() -> Tensors:
             if self.ranks.rank > 0:

@@ -1,4 +1,4 @@
-"""W with classes partitioned over ranks: gathered on all of them, or sent to one in parts."""
+"""W with classes partitioned over ranks: gathered on all ranks, or sent to one in parts."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ LOOK = 1 << 24
 
 
 class Block(NamedTuple):
-    """W of some classes, which one rank has."""
+    """W of some classes, on one rank."""
 
     root: int
     classes: Array
@@ -28,7 +28,7 @@ class Block(NamedTuple):
 
 
 def weight_blocks(classes: list[slice], rank: int, weights: Weights | None) -> list[Block]:
-    """Return a block for each rank that has classes, given W of those of one rank."""
+    """Return a block for each rank with classes, given W of the classes of this rank."""
     return [
         Block(root, np.arange(some.start, some.stop), weights if root == rank else None)
         for root, some in enumerate(classes)
@@ -37,10 +37,7 @@ def weight_blocks(classes: list[slice], rank: int, weights: Weights | None) -> l
 
 
 class SparseWeightRows(NamedTuple):
-    """Some rows of W: how many entries each has; their classes, ascending in each row, and values.
-
-    There are no zeros among them.
-    """
+    """Rows of W: number of non-zeros per row, their classes (ascending per row) and values."""
 
     counts: NDArray[np.int64]
     classes: NDArray[np.int32]
@@ -59,11 +56,11 @@ class ShardedWeights:
 
     @property
     def n_classes(self) -> int:
-        """How many columns W has."""
+        """Number of columns of W."""
         return sum(len(block.classes) for block in self.blocks)
 
     def gather(self) -> Weights:
-        """Return W on every rank: an ndarray or, if it is to be sparse, a CSR array."""
+        """Return W on every rank: an ndarray or, with ``sparse``, a CSR array."""
         shape = self.n_rows, self.n_classes
         if not self.sparse:
             W = np.empty(shape, self.dtype)
@@ -83,9 +80,9 @@ class ShardedWeights:
         return sp.csr_array((values, classes, indptr), shape=shape)
 
     def dense_parts(self, to: int | None = None) -> Iterator[Array]:
-        """Yield some rows of W after the others, on a rank or, if `to` is None, on all.
+        """Yield W in runs of rows, on one rank or, if `to` is None, on all ranks.
 
-        The other ranks have to ask for them as well, and get none.
+        The other ranks must iterate, too, and get nothing.
         """
         step = max(1, MESSAGE_ELEMENTS // self.n_classes)
         order = [self._classes_of(rank) for rank in range(self.communicator.size)]
@@ -100,7 +97,7 @@ class ShardedWeights:
             yield rows
 
     def row_counts(self) -> NDArray[np.int64]:
-        """Return how many entries of every row are not zero."""
+        """Return the number of non-zero entries of every row."""
         counts = np.zeros(self.n_rows, np.int64)
         for W in self._held():
             for begin, end in self._steps():
@@ -111,7 +108,7 @@ class ShardedWeights:
     def sparse_parts(
         self, counts: NDArray[np.int64], to: int | None = None
     ) -> Iterator[SparseWeightRows]:
-        """Yield some rows of W after the others, as ``dense_parts`` does, given ``row_counts``."""
+        """Yield W in runs of sparse rows, like ``dense_parts``, given ``row_counts``."""
         for begin, end in self._runs(counts):
             found = []
             for block in self.blocks:
@@ -138,7 +135,7 @@ class ShardedWeights:
             yield begin, min(begin + step, self.n_rows)
 
     def _runs(self, counts: NDArray[np.int64]) -> Iterator[tuple[int, int]]:
-        """Cut the rows into runs of ``MESSAGE_ELEMENTS`` entries at most, or of one row."""
+        """Divide the rows into runs of at most ``MESSAGE_ELEMENTS`` entries, or of one row."""
         ends = np.cumsum(counts)
         for first, last in self._steps():
             begin = first
@@ -150,7 +147,7 @@ class ShardedWeights:
                 begin = end
 
     def _gathered(self, mine: list[Array], to: int | None) -> list[list[Array]]:
-        """Return the arrays, of one length, of every rank in turn; nothing where not wanted."""
+        """Return the arrays of every rank, of equal length; none except on rank `to`, if given."""
         ranks = self.communicator
         if to is None:
             received = [ranks.all_gather(array) for array in mine]
@@ -170,7 +167,7 @@ def _dense(some: Weights) -> Array:
 
 
 def _entries(some: Weights) -> tuple[NDArray[np.int32], NDArray[np.int32], Array]:
-    """Return rows, columns and values of what is not zero."""
+    """Return rows, columns and values of the non-zero entries."""
     if isinstance(some, np.ndarray):
         rows, columns = np.nonzero(some)
         values = some[rows, columns]
@@ -192,24 +189,24 @@ Part: TypeAlias = "ShardedWeights | CsrArray"
 
 
 class ShardedColumns:
-    """W of some classes of one-vs-rest as it is returned by ranks: sharded, or gathered in CSR."""
+    """Storage of W of one-vs-rest on ranks, by chunks of classes: sharded, or gathered as CSR."""
 
     def held(self, weights: Weights) -> Part:
-        """Return the W of a finished part as it is kept."""
+        """Return the W of a finished chunk in the form that is kept."""
         return weights if isinstance(weights, ShardedWeights) else sp.csr_array(weights)
 
     def n_entries(self, part: Part) -> int:
-        """Return how many numbers of W are not zero, on all ranks."""
+        """Return the number of non-zero entries of W on all ranks."""
         return int(part.row_counts().sum() if isinstance(part, ShardedWeights) else part.nnz)
 
     def nbytes(self, part: Part) -> int:
-        """Return the memory of a gathered part."""
+        """Return the bytes of a gathered chunk."""
         if isinstance(part, ShardedWeights):
             return 0
         return int(part.nnz * (part.dtype.itemsize + 4))
 
     def zeros(self, parts: list[Part], W: CsrArray) -> Part:
-        """Return W = 0 of the classes that have not begun: on the first rank, if sharded."""
+        """Return W = 0 for the classes that are not trained yet; on the first rank, if sharded."""
         first = parts[0]
         if not isinstance(first, ShardedWeights):
             return W
@@ -217,7 +214,7 @@ class ShardedColumns:
         return replace(first, blocks=[block])
 
     def joined(self, parts: list[Part]) -> Weights:
-        """Put the classes of all parts side by side; no rank sends any."""
+        """Join the classes of all chunks, without communication."""
         if not isinstance(parts[0], ShardedWeights):
             return sp.csr_array(sp.hstack(parts, format="csr"))
         first, blocks = 0, []
@@ -227,5 +224,5 @@ class ShardedColumns:
         return replace(parts[0], blocks=blocks)
 
     def gathered(self, part: Part) -> CsrArray:
-        """Return a part as a CSR array, on every rank."""
+        """Return a chunk as a CSR array, on every rank."""
         return sp.csr_array(part.gather()) if isinstance(part, ShardedWeights) else part

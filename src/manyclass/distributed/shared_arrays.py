@@ -1,7 +1,7 @@
-"""Arrays of which the ranks of a machine map one copy.
+"""Arrays with one memory-mapped copy for all ranks of a machine.
 
-The copy is a file without a name in the folder for temporary files (TMPDIR): it vanishes with the
-processes, and the system may write it out where memory is short.
+The copy is an unnamed file in the temporary folder (TMPDIR). It is deleted when the processes end,
+and the system may write it to disk if memory is short.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ class SharedArrays:
         self._file.close()
 
     def put(self, name: str, begins: list[int], mine: Array) -> None:
-        """Write the parts of an array that the ranks hold, at the offsets `begins`."""
+        """Write the parts of an array, one per rank, at the offsets `begins`."""
         dtype = self._lengths[name][1]
         failure = self._write(name, begins[self._ranks.rank], mine)
         if len(set(self._machines)) > 1:
@@ -104,7 +104,7 @@ class SharedArrays:
     def _broadcast(
         self, root: int, mine: Array, length: int, dtype: DType
     ) -> Iterator[tuple[int, Array]]:
-        """Yield the array of one rank on all ranks, in pieces with their offsets."""
+        """Yield slices of the array of one rank on all ranks, with their offsets."""
         step = PIECE // dtype.itemsize
         for first in range(0, length, step):
             piece = np.empty(min(step, length - first), dtype)
@@ -114,7 +114,7 @@ class SharedArrays:
             yield first, piece
 
     def _write(self, name: str, begin: int, values: Array) -> OSError | None:
-        """Write values at an offset of an array; return the error, as other ranks wait."""
+        """Write values at an offset of an array; return an error, as other ranks are waiting."""
         dtype = self._lengths[name][1]
         step = PIECE // dtype.itemsize
         try:

@@ -1,4 +1,4 @@
-"""Choice of dense or sparse storage of W where its classes are spread over ranks."""
+"""Choice of dense or sparse storage of W with classes partitioned over ranks."""
 
 from __future__ import annotations
 
@@ -58,16 +58,16 @@ def choose_for_ranks(
 
 
 def _gathered_duals_bytes(problem: Problem, n_ranks: int) -> int:
-    """Bytes of all z, which every rank gathers, and of its own in the messages."""
+    """Return the bytes of all z, which every rank gathers, and of its own z in the messages."""
     data = problem.dataset
     item, n_duals = data.dtype.itemsize, data.n_examples * data.n_classes
     return n_duals * (12 + 2 * item) + n_duals * (24 + item) // n_ranks
 
 
 def _held_by_rank(problem: Problem, n_ranks: int, sharing: int) -> tuple[int, int]:
-    """Bytes of W and z on a rank while training, W dense or, roughly, sparse.
+    """Return the bytes of W and z on a rank during training; for sparse W, an estimate.
 
-    Threads do not count: each rank may have its own number of them, and all choose alike.
+    The number of threads is ignored: it may differ between ranks, which must all choose the same.
     """
     data, everything = problem.dataset, weights_bytes(problem)
     item = data.dtype.itemsize
@@ -75,7 +75,7 @@ def _held_by_rank(problem: Problem, n_ranks: int, sharing: int) -> tuple[int, in
         packed = packed_bytes(problem, SEPARATE_CLASSES_PER_ENTRY)
         part = chunk_bytes(problem, 1, sharing)
         return dense_bytes(problem) // n_ranks, part + packed // n_ranks
-    # z of all examples is on every rank, and that of the pairs that meet there.
+    # Every rank has z of all examples, and z of its pairs.
     duals = 2 * relative_duals_bytes(problem)
     entries = len(data.values) + data.n_examples
     weights = min(everything // item, CLASSES_PER_ENTRY * entries) * BYTES_PER_WEIGHT * item // 4

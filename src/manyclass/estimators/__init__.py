@@ -1,6 +1,6 @@
 """The scikit-learn estimators: parameters, validation, fit, fitted attributes.
 
-May import training and all below, and no estimator is known below. Begin with svc.py.
+May import training and the layers below, which import no estimator. Begin with svc.py.
 """
 
 from typing import TYPE_CHECKING

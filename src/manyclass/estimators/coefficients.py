@@ -18,18 +18,18 @@ from manyclass.utils.types import Array, RowsLike, Settings
 
 
 class WithCoefficients(Protocol):
-    """A linear classifier, by its weights alone."""
+    """A linear classifier with dense or sparse weights."""
 
     _coefficients: Coefficients
 
 
 def coefficients_of(model: WithCoefficients) -> Coefficients:
-    """Return the weights of a fitted linear classifier as it keeps them: sparse ones by feature."""
+    """Return the weights of a fitted linear classifier as stored: sparse weights by feature."""
     return model._coefficients
 
 
 def set_coefficients(model: WithCoefficients, coef: Coefficients) -> None:
-    """Let a linear classifier keep these weights, of shape (k, d), or (1, d) when k = 2."""
+    """Set the weights of a linear classifier, of shape (k, d), or (1, d) when k = 2."""
     model._coefficients = coef
 
 
@@ -48,14 +48,14 @@ def largest_weights(coef: Coefficients, n: int) -> Iterator[Largest]:
     Parameters
     ----------
     coef : ndarray or SparseCoefficients of shape (n_classes, n_features), or (1, n_features)
-        One row is of the second of two classes; its negative is of the first. Sparse ones are
-        turned round, in a second array of their size.
+        A single row belongs to the second of two classes; its negative belongs to the first.
+        Sparse coefficients are copied in the order of the classes.
     n : int
 
     Yields
     ------
     features : ndarray of shape (at most n,), int64
-        The largest weight first, equal ones in the order of the features.
+        The largest weight first; equal weights in the order of the features.
     weights : ndarray of shape (at most n,)
     """
     if coef.shape[0] == 1:
@@ -68,7 +68,7 @@ def largest_weights(coef: Coefficients, n: int) -> Iterator[Largest]:
 
 
 def _rows(coef: Coefficients) -> Iterator[Largest]:
-    """Yield the weights of every class, and the features that they are of, ascending."""
+    """Yield the weights of every class and their features, ascending."""
     if isinstance(coef, SparseCoefficients):
         turned = coef.by_feature().T.tocsr()
         for begin, end in zip(turned.indptr[:-1], turned.indptr[1:], strict=True):
@@ -85,18 +85,18 @@ def _largest(features: NDArray[np.int64], weights: Array, n: int) -> Largest:
     positive = np.flatnonzero(weights > 0)
     if len(positive) > n:
         smallest = np.partition(weights[positive], -n)[-n]
-        positive = positive[weights[positive] >= smallest]  # more than n, where some are equal
+        positive = positive[weights[positive] >= smallest]  # more than n, if some are equal
     order = positive[np.argsort(-weights[positive], kind="stable")][:n]
     return features[order].astype(np.int64), weights[order]
 
 
 def names_of_features(given: object, known: Array | None, n_features: int) -> Array | None:
-    """Return the names of the features: those given, or those known, or None.
+    """Return the names of the features: as given, or ``feature_names_in_``, or None.
 
     Raises
     ------
     ValueError
-        If there are not as many as features.
+        If the number of names differs from the number of features.
     """
     if given is None:
         return known
@@ -119,11 +119,11 @@ except ImportError:  # scikit-learn before 1.9
     _around_fit = None
 
     class CallbackSupportMixin:  # type: ignore[no-redef]  # where the import failed
-        """Stand-in for estimators whose scikit-learn knows no callbacks."""
+        """Replaces the mixin of scikit-learn if its version has no callbacks."""
 
 
 def with_callbacks(method: F) -> F:
-    """Let scikit-learn's callbacks follow a method, where it knows any; the type stays."""
+    """Add scikit-learn's callbacks to a method, if its version has them; the type stays."""
     followed: F = method if _around_fit is None else _around_fit(method)
     return followed
 
@@ -139,11 +139,11 @@ class FitTask:
     estimator : estimator
         One with ``CallbackSupportMixin``.
     X, y : array-like
-        What callbacks may score on.
+        Data that callbacks may compute scores on.
     metadata : dict
-        Such as the sample weights.
+        For example the sample weights.
     max_epochs : int or None
-        None if it is not known.
+        None if unknown.
     """
 
     def __init__(
@@ -161,7 +161,7 @@ class FitTask:
             self._context.call_on_fit_task_begin(**self._arguments)
 
     def epoch(self, fitted: Callable[[], Settings]) -> bool:
-        """Report one epoch; ``fitted`` gives the attributes to predict with. True: stop."""
+        """Report one epoch; ``fitted`` returns the attributes for prediction. True: stop."""
         if self._context is None:
             return False
         task = self._context.subcontext(task_name="epoch")
@@ -181,14 +181,14 @@ class EpochCallbacks:
     ----------
     task : FitTask
     attributes : callable
-        Turns W into the attributes to predict with.
+        Turns W into the attributes for prediction.
     """
 
     def __init__(self, task: FitTask, attributes: Callable[[Weights], Settings]) -> None:
         self.task, self.attributes = task, attributes
 
     def epoch(self, progress: Progress) -> bool:
-        """Report an epoch; True stops."""
+        """Report an epoch; return True to stop."""
         return self.task.epoch(lambda: self.attributes(progress.weights()))
 
     def end(self, _start: Start) -> None:
@@ -196,12 +196,12 @@ class EpochCallbacks:
 
 
 Plain: TypeAlias = LinearSVC | LogisticRegression | SGDClassifier
-# Parameters that mean the same there.
+# Parameters with the same meaning in scikit-learn.
 COMMON = ("C", "alpha", "fit_intercept", "class_weight", "random_state")
 
 
 class FittedClassifier(WithCoefficients, Protocol):
-    """A fitted linear classifier of ours."""
+    """A fitted linear classifier of this package."""
 
     classes_: Array
     intercept_: Array
@@ -218,7 +218,7 @@ def as_sklearn_classifier(model: FittedClassifier) -> Plain:
     plain = _unfitted(model.loss, params)
     one_vs_rest = isinstance(plain, SGDClassifier) or getattr(plain, "multi_class", "") == "ovr"
     if one_vs_rest and len(model.classes_) > 2:
-        plain.class_weight = None  # there it weighs the positive rows of each binary problem
+        plain.class_weight = None  # scikit-learn weights the positive rows of each binary problem
     coef = model._coefficients
     if isinstance(coef, SparseCoefficients):
         plain.coef_ = coef.by_feature().T.tocsr()

@@ -1,4 +1,4 @@
-"""Costs of mistakes, Delta(j, c) for predicting class c where j is true."""
+"""Costs of mistakes: Delta(j, c) for predicting class c if class j is true."""
 
 from __future__ import annotations
 
@@ -21,16 +21,16 @@ if TYPE_CHECKING:
     import pandas as pd
 
 LARGEST_TABLE = 4096  # classes
-SMALLEST, LARGEST = 1e-9, 1e9  # of the largest cost: weights are of its size
+SMALLEST, LARGEST = 1e-9, 1e9  # of the largest cost, as weights scale with it
 COST_SCALINGS = ("margin", "slack")
-NOTHING_COSTS = "costs: at least one mistake must cost something"
-# As users give them: a table or frame, by label, or distances of a tree.
+NOTHING_COSTS = "costs: at least one mistake must have a positive cost"
+# As given by users: a table or data frame, a dict by label, or distances of a tree.
 Costs: TypeAlias = "ArrayLike | Mapping[Label, Mapping[Label, float]] | Taxonomy"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class LabelledCosts:
-    """Costs by label, for labels and predictions.
+    """Costs of predictions, looked up by label.
 
     Attributes
     ----------
@@ -43,7 +43,7 @@ class LabelledCosts:
 
     @classmethod
     def from_costs(cls, costs: Costs, classes: Array) -> LabelledCosts:
-        """Return costs in any form that ``cost_table`` takes."""
+        """Return costs from any form that ``cost_table`` accepts."""
         return cls(cost_table(costs, classes), classes)
 
     def of_predictions(self, y: Array, predicted: Array) -> Numbers:
@@ -52,7 +52,7 @@ class LabelledCosts:
         Raises
         ------
         ValueError
-            If there is a label without costs.
+            If a label has no costs.
         """
         return np.asarray(self.table[self._positions(y), self._positions(predicted)])
 
@@ -65,7 +65,7 @@ class LabelledCosts:
 
 
 def by_label(costs: Costs, classes: Array) -> LabelledCosts | Taxonomy:
-    """Return costs of predictions by label: a table, or a tree of many classes."""
+    """Return the costs by label: a table, or a taxonomy for many classes."""
     if isinstance(costs, Taxonomy) and (costs.scale or len(classes) > LARGEST_TABLE):
         return costs.scaled_for(classes)
     return LabelledCosts.from_costs(costs, classes)
@@ -87,7 +87,7 @@ def mean_cost(
     Raises
     ------
     ValueError
-        If there is a label without costs.
+        If a label has no costs.
 
     Examples
     --------
@@ -105,7 +105,7 @@ def mean_cost(
 def base_of_costs(
     costs: Costs, classes: Array, labels: NDArray[np.int32], formulation: Formulation
 ) -> BaseScores | TreeScores | None:
-    """Return what costs of mistakes add to the scores in training; None where all are 1.
+    """Return the base scores of costs of mistakes for training; None if all costs are 1.
 
     Parameters
     ----------
@@ -117,13 +117,13 @@ def base_of_costs(
     Raises
     ------
     ValueError
-        If they are no costs of these classes, are all 0 or of an extreme size, or the formulation
-        asks for no margins of other classes.
+        If the costs do not fit the classes, all are 0 or the largest is of an extreme size, or
+        the formulation has no margins of the other classes.
     """
     if formulation.targets == "own":
         name = next(name for name, known in FORMULATIONS.items() if known is formulation)
         raise ValueError(
-            f"costs are margins of the other classes, and formulation={name!r} asks for that of "
+            f"costs are margins of the other classes, but formulation={name!r} uses the margin of "
             "the true class alone; use another formulation"
         )
     if len(classes) > LARGEST_TABLE and isinstance(costs, Taxonomy):
@@ -144,25 +144,25 @@ def base_of_costs(
 def factors_of_costs(
     costs: Costs, classes: Array, labels: NDArray[np.int32], formulation: Formulation
 ) -> tuple[BaseScores | None, Numbers | None]:
-    """Return what costs of mistakes change in training where they scale the losses.
+    """Return base scores and factors of the losses if costs of mistakes scale the losses.
 
     Parameters
     ----------
     costs, classes, labels, formulation
-        As of ``base_of_costs``.
+        See ``base_of_costs``.
 
     Returns
     -------
     base : BaseScores or None
-        What excludes mistakes that cost nothing.
+        Excludes mistakes of cost 0.
     factors : ndarray of shape (n_classes, n_classes), float64, or None
-        Of the losses; None where all costs are 1.
+        Factors of the losses; None if all costs are 1.
 
     Raises
     ------
     ValueError
-        If they are no costs of these classes, are all 0 or of an extreme size, there are too many
-        classes for a table, or the formulation is another one than "weston_watkins".
+        If the costs do not fit the classes, all are 0 or one is of an extreme size, there are too
+        many classes for a table, or the formulation is not "weston_watkins".
     """
     if formulation is not FORMULATIONS["weston_watkins"]:
         raise ValueError(
@@ -171,7 +171,7 @@ def factors_of_costs(
         )
     if len(classes) > LARGEST_TABLE:
         raise ValueError(
-            f"cost_scaling='slack' is for up to {LARGEST_TABLE} classes, and there are "
+            f"cost_scaling='slack' is for up to {LARGEST_TABLE} classes, but there are "
             f"{len(classes)}; use cost_scaling='margin' with a Taxonomy"
         )
     table = cost_table(costs, classes)
@@ -197,9 +197,9 @@ def cost_table(costs: Costs, classes: Array) -> Numbers:
     Parameters
     ----------
     costs : array-like of shape (n_classes, n_classes), dict of dicts or Taxonomy
-        Row j, column c: the cost of predicting class c where class j is true, in the order of
-        ``classes``; of a pandas DataFrame, by the labels of its index and its columns. Of a dict,
-        ``costs[j][c]`` with labels; pairs that it lacks cost 1.
+        Array: row j, column c is the cost of predicting class c if class j is true, in the order
+        of ``classes``. DataFrame: by the labels of its index and its columns. Dict:
+        ``costs[j][c]`` with labels; missing pairs cost 1.
     classes : ndarray of shape (n_classes,)
 
     Returns
@@ -209,8 +209,8 @@ def cost_table(costs: Costs, classes: Array) -> Numbers:
     Raises
     ------
     ValueError
-        If the shape is another one, a label is no class, a cost is negative, infinite or NaN, a
-        class costs something where it is right, or there are more than 4,096 classes.
+        If the shape is wrong, a label is not a class, a cost is negative, infinite or NaN, a
+        right prediction has a cost, or there are more than 4,096 classes.
 
     Examples
     --------
@@ -222,7 +222,7 @@ def cost_table(costs: Costs, classes: Array) -> Numbers:
     k = len(classes)
     if k > LARGEST_TABLE:
         raise ValueError(
-            f"costs are for up to {LARGEST_TABLE} classes, and there are {k}; costs=Taxonomy(...) "
+            f"costs are for up to {LARGEST_TABLE} classes, but there are {k}; costs=Taxonomy(...) "
             "of MulticlassSVC are for more"
         )
     if isinstance(costs, Taxonomy):
@@ -251,7 +251,7 @@ def cost_table(costs: Costs, classes: Array) -> Numbers:
 
 
 def _in_order(costs: ArrayLike, classes: Array) -> ArrayLike:
-    """Return a table in the order of the classes: of a frame with an index, by its labels."""
+    """Return a table in the order of the classes; a frame with an index is sorted by its labels."""
     if not _is_frame(costs):
         return costs
     labels = set(classes.tolist())
@@ -269,7 +269,7 @@ def _is_frame(costs: object) -> TypeGuard[pd.DataFrame]:
 
 
 def without_frame(costs: object) -> object:
-    """Return costs, a pandas DataFrame as a dict by label: skops cannot write it."""
+    """Return costs, with a pandas DataFrame as a dict by label, because skops cannot write it."""
     if not _is_frame(costs) or not (costs.index.is_unique and costs.columns.is_unique):
         return costs
     by_label: object = costs.to_dict("index")
@@ -304,7 +304,7 @@ def _from_labels(costs: Mapping[Label, object], classes: Array) -> Numbers:
         for predicted, cost in row.items():
             unknown = [label for label in (true, predicted) if label not in positions]
             if unknown:
-                raise ValueError(f"costs: {unknown[0]!r} is no class of the model")
+                raise ValueError(f"costs: {unknown[0]!r} is not a class of the model")
             if not isinstance(cost, Real):
                 raise ValueError(f"costs[{true!r}][{predicted!r}] must be a number, not {cost!r}")
             table[positions[true], positions[predicted]] = float(cost)

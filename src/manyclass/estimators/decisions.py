@@ -1,12 +1,12 @@
-"""Decisions by cost, and rows without a decision.
+"""Prediction by expected cost, and rejection of rows.
 
-Costs: for probabilities p_j of the classes j and costs Delta(j, c) of predicting c where j is true,
+Costs: for probabilities p_j of the classes j and costs Delta(j, c) of predicting c if j is true,
 
     argmin_c  sum_j p_j Delta(j, c),    Delta(j, j) = 0,  Delta >= 0:
 
-the class of least expected cost. With Delta = 1 it is the class of the largest probability.
-Rejection: a row gets no class where its confidence is below a threshold. Confidence is the largest
-probability; without probabilities the top-2 margin, the largest score less the second.
+is the class of least expected cost. With Delta = 1 it is the class of the largest probability.
+Rejection: a row gets no class if its confidence is below a threshold. Confidence is the largest
+probability or, without probabilities, the top-2 margin: the largest score minus the second.
 Sources: Duda, Hart, Stork 2001 (Pattern Classification), sec. 2.2; Chow 1970 (On optimum
 recognition error and reject tradeoff), eq. 1.
 """
@@ -43,7 +43,7 @@ def decided(
     reject: float | None,
     reject_label: Label | None,
 ) -> Array:
-    """Return the labels of rows by cost, or of the rows that are not rejected.
+    """Return the predicted labels by least cost, with a label for rejected rows.
 
     Parameters
     ----------
@@ -56,7 +56,8 @@ def decided(
     Raises
     ------
     ValueError
-        If costs, threshold or label do not fit the model, or costs need probabilities.
+        If costs, threshold or label do not fit the model, or the model lacks probabilities for
+        the costs.
     """
     table = None if costs is None else cost_table(costs, model.classes_)
     if table is not None and not hasattr(model, "predict_proba"):
@@ -77,12 +78,12 @@ def decided(
     if reject is None:
         return chosen
     if chosen.dtype == bool:
-        chosen = chosen.astype(object)  # beside a number they would become numbers
+        chosen = chosen.astype(object)  # next to a number they would become numbers
     return np.where(confidence < threshold, np.asarray(label), chosen)
 
 
 def parts(n_rows: int, n_classes: int) -> Iterator[slice]:
-    """Yield slices of rows whose scores take little memory."""
+    """Yield slices of the rows, small enough that their scores need little memory."""
     step = max(1, SCORES_AT_A_TIME // n_classes)
     for begin in range(0, n_rows, step):
         yield slice(begin, min(begin + step, n_rows))
@@ -91,7 +92,7 @@ def parts(n_rows: int, n_classes: int) -> Iterator[slice]:
 def _decide(
     model: ScoringModel, rows: Rows, table: Numbers | None
 ) -> tuple[NDArray[np.int64], Numbers]:
-    """Return positions in ``classes_``, and the confidence of each row."""
+    """Return the position in ``classes_`` and the confidence of each row."""
     if not hasattr(model, "predict_proba"):
         return model._labels(rows, 1)[:, 0], top2_margins(model._scores(rows))
     p = np.asarray(on_host(model.predict_proba(rows)), np.float64)
@@ -100,7 +101,7 @@ def _decide(
 
 
 def top2_margins(scores: Array) -> Numbers:
-    """Return the largest score less the second of every row.
+    """Return the largest score of every row minus the second.
 
     Parameters
     ----------
@@ -119,7 +120,7 @@ def checked_threshold(reject: object) -> float:
     Raises
     ------
     ValueError
-        If it is no finite number of at least 0.
+        If it is not a finite number of at least 0.
     """
     is_flag = isinstance(reject, bool | np.bool_)
     if is_flag or not isinstance(reject, Real) or not 0 <= float(reject) < np.inf:
@@ -128,12 +129,12 @@ def checked_threshold(reject: object) -> float:
 
 
 def label_of_rejected(label: Label | None, classes: Array) -> Label:
-    """Return the label of rejected rows: as given, or "" beside text and -1 beside numbers.
+    """Return the label of rejected rows: as given, or "" if classes are text, else -1.
 
     Raises
     ------
     ValueError
-        If it is a class, or text beside numbers, or the reverse.
+        If it is a class, or if one of them is text and the other a number.
     """
     text = isinstance(classes.tolist()[0], str)
     if label is None:

@@ -63,7 +63,7 @@ REPLACED = ("_coefficients", "intercept_", "sparsity_report_", "_warm_start")
 
 
 class ExactClassifier(LinearClassifier, BaseEstimator):
-    """Base of the estimators that are trained to a proven gap, and what each of them defines."""
+    """Base of the estimators that are trained to a proven gap; each defines the methods below."""
 
     C: float
     tol: float
@@ -86,7 +86,7 @@ class ExactClassifier(LinearClassifier, BaseEstimator):
     @property
     @abstractmethod
     def _remedies(self) -> list[str]:
-        """What may help where nearly all rows are given one class, without class_weight."""
+        """Advice if nearly all rows are predicted as one class, other than class_weight."""
 
     @property
     def _bias(self) -> float:
@@ -104,7 +104,7 @@ class ExactClassifier(LinearClassifier, BaseEstimator):
     ) -> tuple[Dataset, Array]:
         """Turn validated arguments of ``fit`` into a data set and its classes.
 
-        Those of y, or `classes`, of which some may have no row.
+        The classes are taken from y, or are `classes`, some of which may have no rows.
         """
         weights = sample_weight, self.class_weight
         return training_data(X, y, *weights, self._bias, keeps_dense=keeps_dense, classes=classes)
@@ -115,22 +115,22 @@ class ExactClassifier(LinearClassifier, BaseEstimator):
 
     @abstractmethod
     def _options(self, problem: Problem, *, keeps_duals: bool) -> tuple[Options, Choice | str]:
-        """Choose how the problem is trained; say what that takes, "" where it is not worth a line.
+        """Choose how the problem is trained; describe its memory, "" if it is not worth a line.
 
         Raises
         ------
         ValueError
-            If parameters do not go together.
+            If parameters cannot be combined.
         MemoryError
-            If what training needs does not fit into memory.
+            If the arrays of training do not fit into memory.
         """
 
     def _facts(self, problem: Problem, classes: Array) -> Facts:
-        """Return the facts that identify the problem of a checkpoint."""
+        """Return the facts that identify the problem in a checkpoint."""
         return facts_of_problem(problem, classes)
 
     def _remembered(self) -> WarmStart | None:
-        """Return where an earlier fit ended, if this one is to begin there."""
+        """Return the state of an earlier fit, if this fit starts from it."""
         return getattr(self, "_warm_start", None) if self.warm_start else None
 
     def _attributes(self, W: Weights, classes: Array) -> Settings:
@@ -162,15 +162,15 @@ class Training:
     ----------
     model : ExactClassifier
     start : WarmStart, default=None
-        Where to begin, in place of what the model remembers.
+        The start of training, instead of the state that the model keeps.
     hooks : sequence of Hook, default=()
     is_final : bool, default=True
-        Whether the model is a result: a tolerance that it does not reach is warned of. Otherwise
-        the state in which training ends is kept for another fit, in ``ended``.
+        Whether the model is a result: training warns if it does not reach the tolerance.
+        Otherwise ``ended`` keeps the final state for the next fit.
     base_scores : array-like of shape (n_samples, n_classes) or (n_classes,), default=None
-        Of ``fit``.
+        See ``fit``.
     classes : ndarray of shape (n_classes,), default=None
-        Ascending; some may have no row, such as in a fold. Those of y when None.
+        Ascending; some may have no rows, for example in a fold. None: the classes of y.
 
     Attributes
     ----------
@@ -178,11 +178,11 @@ class Training:
     guard : context manager
         Handles errors.
     backend : Backend or None
-        Where training takes place; None: in this process.
+        The processes that train; None: this process.
     costs : tuple of float or None
-        The least and the largest C_i of all rows; None: those of the problem.
+        The least and the largest C_i of all rows; None: computed from the problem.
     prints : ndarray of shape (n, 2), uint64, or None
-        Fingerprints of the rows, where the next fit may start at this one.
+        Fingerprints of the rows, if the next fit may start from this one.
     """
 
     def __init__(
@@ -197,11 +197,11 @@ class Training:
     ) -> None:
         self.model, self.begin, self.hooks, self.is_final = model, start, hooks, is_final
         self.base_scores, self.classes = base_scores, classes
-        # z is needed afterwards, too.
+        # z is needed after training, too.
         self.keeps_duals = model.warm_start or model.checkpoint is not None or not is_final
         self.ended: WarmStart | None = None
         self.verbose = int(model.verbose)
-        # Of training in several processes:
+        # For training in several processes:
         self.guard: contextlib.AbstractContextManager[object] = contextlib.nullcontext()
         self.backend: Backend | None = None
         self.costs: tuple[float, float] | None = None
@@ -242,9 +242,9 @@ class Training:
         return FitInputs(rows, targets, metadata, problem, classes, *self.options(problem))
 
     def options(self, problem: Problem) -> tuple[Options, Choice | str]:
-        """Choose how the problem is trained, and which of its columns as one."""
+        """Choose how the problem is trained, and which columns are merged."""
         options, needs = self.model._options(problem, keeps_duals=self.keeps_duals)
-        # Columns of the start's X, which is the same, or own ones; in one process.
+        # The merged columns of the start, which has the same X, or new ones; in one process.
         columns = None if self.begin is None else self.begin.columns
         merges = (
             self.model.merge_columns and self.backend is None and options.solver in DEFAULT_SOLVERS
@@ -258,7 +258,7 @@ class Training:
         return int(check_random_state(self.model.random_state).randint(2**31 - 1))
 
     def checkpoints(self, given: FitInputs, seed: int) -> Checkpoints:
-        """Return the hook that keeps checkpoints."""
+        """Return the hook that writes checkpoints."""
         model = self.model
         facts = model._facts(given.problem, given.classes)
         return Checkpoints(model.checkpoint, model.checkpoint_minutes, facts, seed)
@@ -268,11 +268,11 @@ class Training:
         return self.model.random_state is None
 
     def first_state(self) -> WarmStart | None:
-        """Return what is known of where training begins."""
+        """Return the state that training begins from, if known."""
         return self.begin or self.model._remembered()
 
     def solve(self, given: FitInputs, task: FitTask | None) -> Solution:
-        """Train, from a checkpoint, a start or where an earlier fit ended."""
+        """Train from a checkpoint, a start or the state of an earlier fit."""
         needs = given.needs
         if self.verbose and (needs.matters if isinstance(needs, Choice) else needs):
             print(needs, flush=True)
@@ -281,7 +281,7 @@ class Training:
         try:
             with contextlib.ExitStack() as stack:
                 return self._solve(given, task, stack)
-        except Interrupted as interrupt:  # the next fit begins there, if it is to continue
+        except Interrupted as interrupt:  # the next fit begins there, if it continues this one
             self.model.__dict__.pop("_warm_start", None)
             if self.model.warm_start:
                 known = given.problem, interrupt.start, given.classes, self.prints
@@ -291,19 +291,19 @@ class Training:
             of_device = lack_of_memory(given.problem, error)
             if of_device is not None:
                 raise of_device from error
-            # Threads say "new thread" where there is no memory for one more.
+            # The error of a thread says "new thread" if there is no memory for it.
             is_lack = isinstance(error, MemoryError) or "new thread" in str(error)
             if not isinstance(needs, Choice) or not is_lack:
                 raise
             raise MemoryError(
-                f"training needs more memory than there is ({needs}); use float32, fewer "
+                f"training needs more memory than is available ({needs}); use float32, fewer "
                 "features (hashing, selection), a smaller C or fewer classes"
             ) from error
 
     def _solve(
         self, given: FitInputs, task: FitTask | None, stack: contextlib.ExitStack
     ) -> Solution:
-        """Train with the hooks that are asked for; the stack closes what they hold."""
+        """Train with the requested hooks; the stack closes their files."""
         model, seed = self.model, self.seed()
         hooks: list[Hook] = []
         if self.verbose:
@@ -335,14 +335,14 @@ class Training:
         )
 
     def start_of(self, known: WarmStart, given: FitInputs) -> Start | None:
-        """Return where an earlier fit ended, for the rows and classes that there are now."""
+        """Return the state of an earlier fit, mapped to the current rows and classes."""
         match = known.match(given.problem, given.classes, self.prints)
         if self.verbose and self.prints is not None:
             print(match or NO_USE, flush=True)
         return None if match is None else known.start_for(given.problem, match)
 
     def adopt(self, given: FitInputs, solution: Solution) -> None:
-        """Give the model its fitted attributes, all at once, as Ctrl-C may come."""
+        """Set the fitted attributes of the model, all at once, as Ctrl-C may interrupt."""
         model = self.model
         certificate, history = model._proof(solution)
         state = vars(model).copy()
@@ -363,7 +363,7 @@ class Training:
         model.__dict__ = state
 
     def numbers(self, given: FitInputs) -> NDArray[np.int64] | None:
-        """Return the numbers of the rows that are trained; None if they all are."""
+        """Return the numbers of the training rows; None if all rows are used."""
         targets = np.asarray(given.targets)
         if self.backend is not None or len(targets) == given.problem.dataset.n_examples:
             return None
@@ -375,7 +375,7 @@ class Training:
         return self.model._attributes(solution.weights, given.classes)
 
     def warn(self, problem: Problem, solution: Solution) -> None:
-        """Warn of weights that rounding loses, and of a tolerance that was not reached."""
+        """Warn if rounding loses some weights of examples, or if the tolerance was not reached."""
         low, high = self.costs or (float(problem.costs.min()), float(problem.costs.max()))
         if high * np.finfo(np.float64).eps > low:
             warn_user(
@@ -388,7 +388,7 @@ class Training:
             assert reached is not None
             warn_user(
                 f"training stopped after {len(solution.history)} epoch(s) at relative gap "
-                f"{reached.relative_gap:.2e}, violation {reached.max_violation:.2e} (asked for: "
+                f"{reached.relative_gap:.2e}, violation {reached.max_violation:.2e} (requested: "
                 f"{model.stopping} {model.tol:g}): {solution.status.value}",
                 ConvergenceWarning,
             )

@@ -27,10 +27,10 @@ class FittedWeights:
     classes_: Array
     n_features_in_: int
     _coefficients: Coefficients
-    certificate_: Certificate  # after fit; None where nothing is proven of the weights
+    certificate_: Certificate  # after fit; None if nothing is proven for the weights
 
     def _as_of_now(self) -> Self:
-        """Return a snapshot of this model; other threads may train it."""
+        """Return a snapshot of this model, as other threads may train it."""
         now = object.__new__(type(self))
         now.__dict__ = self.__dict__.copy()
         return now
@@ -39,9 +39,10 @@ class FittedWeights:
     def coef_(self) -> Array | CsrArray:
         """Weights of shape (n_classes, n_features), or (1, n_features) when binary.
 
-        An ndarray, or a CSR array after sparse training or ``sparsify``: a sparse model is kept by
-        features, for prediction; its CSR array is a second one of its size, made when it is asked
-        for, kept and read-only. Assigning an ndarray or any sparse matrix replaces the weights.
+        An ndarray, or a CSR array after sparse training or ``sparsify``. A sparse model stores its
+        weights by feature, for prediction; the CSR array is a read-only copy of the same size,
+        created on first access and kept. Assigning an ndarray or any sparse matrix replaces the
+        weights.
         """
         coef = getattr(self, "_coefficients", None)
         if coef is None:
@@ -54,7 +55,7 @@ class FittedWeights:
         self.__dict__.pop("temperature_", None)
 
     def sparsify(self, threshold: float = 0.0) -> Self:
-        """Leave out small weights and keep the others as a sparse array.
+        """Remove small weights and store the others as a sparse array.
 
         Parameters
         ----------
@@ -107,32 +108,32 @@ class FittedWeights:
     def top_features(
         self, n: int = 10, feature_names: ArrayLike | None = None
     ) -> dict[Label, list[tuple[Label, float]]]:
-        """List the features of the largest weights of each class.
+        """List the features with the largest weights of each class.
 
         Parameters
         ----------
         n : int, default=10
-            How many for each class.
+            Number of features per class.
         feature_names : array-like of shape (n_features,), default=None
-            ``feature_names_in_`` when None; where there are none, features are named by their
-            indices.
+            None: ``feature_names_in_``, or the indices of the features if they have no names.
 
         Returns
         -------
         dict of list of tuple
-            For every class of ``classes_``, pairs of name and weight, the largest weight first and
-            equal ones in the order of the features. Weights that are not positive are left out, so
-            there may be fewer than n.
+            For every class of ``classes_``, pairs of name and weight, the largest weight first, and
+            equal weights in the order of the features. Only positive weights are listed, so there
+            may be fewer than n.
 
         Raises
         ------
         ValueError
-            If n is no integer of at least 1, or there are not as many names as features.
+            If n is not an integer of at least 1, or the number of names differs from the number of
+            features.
 
         Notes
         -----
-        Weights compare only between features of about the same scale. Sparse weights are not made
-        dense; a second array of their size is made for the time of the call.
+        Weights can be compared only between features of about the same scale. Sparse weights stay
+        sparse; the call makes one temporary copy of them.
 
         Examples
         --------
@@ -157,20 +158,20 @@ class FittedWeights:
         }
 
 
-STATE = "_warm_start"  # of an estimator: where its next fit starts
+STATE = "_warm_start"  # attribute of an estimator: the start of its next fit
 
 
 def keeps_state(estimator: object) -> bool:
-    """Whether an estimator knows where its next fit starts."""
+    """Whether an estimator keeps the start of its next fit."""
     return STATE in vars(estimator)
 
 
 def kept_state(estimator: object) -> object:
-    """Return where the next fit of an estimator starts: a WarmStart, or a LabelStart."""
+    """Return the start of the next fit of an estimator: a WarmStart, or a LabelStart."""
     found: object = vars(estimator)[STATE]
     return found
 
 
 def keep_state(estimator: object, state: object) -> None:
-    """Let the next fit of an estimator start there."""
+    """Set the start of the next fit of an estimator."""
     vars(estimator)[STATE] = state

@@ -34,8 +34,8 @@ from manyclass.utils.user_warning import warn_user
 if TYPE_CHECKING:
     from sklearn.utils import Tags
 
-# Rows that are looked at, to know whether all are given one class: of all rows, and of those of
-# other classes; the share of them that may be given one of these.
+# Rows that are checked for a model that predicts one class: from all rows, and from rows of other
+# classes; the share of the latter that may get one of the other classes.
 LOOKED_AT, OTHERS_LOOKED_AT = 200, 1000
 NEARLY = 0.1
 
@@ -56,12 +56,12 @@ class LinearClassifier(FittedWeights, ClassifierMixin):
     n_jobs: int | None
 
     def __getstate__(self) -> Settings:
-        """Return the attributes, as pickle and skops write them."""
+        """Return the attributes for pickle and skops."""
         state: Settings = super().__getstate__()
         return {**state, "costs": without_frame(self.costs)} if hasattr(self, "costs") else state
 
     def decision_function(self, X: RowsLike) -> Array:
-        """Score every class for every row.
+        """Compute the score of every class for every row.
 
         Parameters
         ----------
@@ -76,7 +76,7 @@ class LinearClassifier(FittedWeights, ClassifierMixin):
         Raises
         ------
         ValueError
-            If X has another number of features than in ``fit``, NaN or infinity.
+            If the number of features of X differs from ``fit``, or X holds NaN or infinity.
 
         Examples
         --------
@@ -97,40 +97,41 @@ class LinearClassifier(FittedWeights, ClassifierMixin):
         reject: float | None = None,
         reject_label: Label | None = None,
     ) -> Array:
-        """Predict the class of every row: of the largest score, or of the least expected cost.
+        """Predict the class with the largest score or the least expected cost for every row.
 
         Parameters
         ----------
         X : {array-like, sparse matrix} of shape (n_samples, n_features)
             Rows to classify.
         costs : array-like of shape (n_classes, n_classes), dict of dicts or Taxonomy, default=None
-            Costs of mistakes, finite and at least 0: row j, column c for predicting
-            ``classes_[c]`` where ``classes_[j]`` is true; 0 on the diagonal. Of a dict,
-            ``costs[true][predicted]`` by label; pairs that it lacks cost 1. Of a pandas DataFrame,
-            by the labels of its index (true) and its columns. For models with
-            ``predict_proba`` and up to 4,096 classes.
+            Costs of mistakes, finite and at least 0. Array: row j, column c for predicting
+            ``classes_[c]`` if ``classes_[j]`` is true; 0 on the diagonal. Dict:
+            ``costs[true][predicted]`` by label; missing pairs cost 1. DataFrame: by the labels of
+            its index (true) and its columns (predicted). Needs a model with ``predict_proba``
+            and up to 4,096 classes.
         reject : float, default=None
-            Rows whose confidence is below it get ``reject_label``. Confidence is the largest
-            probability; of a model without ``predict_proba``, the largest score less the second.
+            Rows with a smaller confidence get ``reject_label``. Confidence is the largest
+            probability or, for a model without ``predict_proba``, the largest score minus the
+            second.
         reject_label : label, default=None
-            None: "" where classes are text, -1 where they are numbers. It must be no class.
+            Must not be a class. None: "" if classes are text, -1 if they are numbers.
 
         Returns
         -------
         ndarray of shape (n_samples,)
-            Entries of ``classes_``, and the label of rejected rows; of a type that holds both.
+            Entries of ``classes_`` and the label of rejected rows, of a dtype that holds both.
 
         Raises
         ------
         ValueError
-            If X has another number of features than in ``fit``, NaN or infinity; if costs need
-            probabilities, do not fit the classes or are negative; if the threshold is negative, or
-            the label of rejected rows is a class.
+            If the number of features of X differs from ``fit``, or X holds NaN or infinity; if
+            costs are given to a model without probabilities, do not fit the classes or are
+            negative; if the threshold is negative, or ``reject_label`` is a class.
 
         Notes
         -----
-        Costs of the decision change no weights. Sources: Duda, Hart, Stork 2001, sec. 2.2; Chow
-        1970, eq. 1.
+        Costs in ``predict`` do not change the weights. Sources: Duda, Hart, Stork 2001, sec. 2.2;
+        Chow 1970, eq. 1.
 
         Examples
         --------
@@ -148,14 +149,14 @@ class LinearClassifier(FittedWeights, ClassifierMixin):
         return like(X, np.asarray(now.classes_[best[:, 0]]))
 
     def score(self, X: RowsLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
-        """Compute the accuracy: the share of the rows whose class is predicted.
+        """Compute the accuracy: the fraction of rows that are predicted correctly.
 
         Parameters
         ----------
         X : {array-like, sparse matrix} of shape (n_samples, n_features)
             Rows to classify.
         y : array-like of shape (n_samples,)
-            Their labels, of any type that ``fit`` takes.
+            True labels, of any type that ``fit`` accepts.
         sample_weight : array-like of shape (n_samples,), default=None
             Weights of the rows.
 
@@ -167,7 +168,7 @@ class LinearClassifier(FittedWeights, ClassifierMixin):
         Raises
         ------
         ValueError
-            If X is not as in ``predict``, y not as in ``fit``, or their numbers of rows differ.
+            If ``predict`` does not accept X, ``fit`` does not accept y, or they differ in length.
 
         Examples
         --------
@@ -181,10 +182,10 @@ class LinearClassifier(FittedWeights, ClassifierMixin):
         return float(accuracy_score(labels, found, sample_weight=weights))
 
     def predict_top_k(self, X: RowsLike, k: int) -> Array:
-        """Predict the k best classes of every row, the best first.
+        """Predict the k classes with the largest scores for every row, the best first.
 
-        Scores are computed for a few rows at a time, and the best of each are kept: with 30,000
-        classes a million rows take the memory of their k labels, not of 3e10 scores.
+        Scores are computed for a few rows at a time, and only the best are kept. A million rows
+        with 30,000 classes need memory for their k labels, not for 3e10 scores.
 
         Parameters
         ----------
@@ -201,7 +202,7 @@ class LinearClassifier(FittedWeights, ClassifierMixin):
         Raises
         ------
         ValueError
-            If k is out of range, or X as in ``predict``.
+            If k is out of range, or ``predict`` does not accept X.
 
         Examples
         --------
@@ -220,15 +221,15 @@ class LinearClassifier(FittedWeights, ClassifierMixin):
     def to_sklearn(self) -> Plain:
         """Return a fitted estimator of scikit-learn that predicts the same without this package.
 
-        Its scores are those of this model up to rounding. Fitting it again solves scikit-learn's
-        own problem. Parameters that mean the same there are kept.
+        Its scores equal the scores of this model up to rounding. Fitting it again solves
+        scikit-learn's own problem. Parameters with the same meaning are kept.
 
         Returns
         -------
         sklearn.svm.LinearSVC, sklearn.linear_model.LogisticRegression or SGDClassifier
-            LogisticRegression for models with probabilities, which are the same; SGDClassifier for
-            a StochasticClassifier without them; else LinearSVC. With copies of ``coef_``
-            (a CSR array if it is one here), ``intercept_`` and ``classes_``.
+            LogisticRegression for models with probabilities, which stay the same; SGDClassifier for
+            a StochasticClassifier without probabilities; else LinearSVC. With copies of ``coef_``
+            (a CSR array stays one), ``intercept_`` and ``classes_``.
 
         Raises
         ------
@@ -252,7 +253,7 @@ class LinearClassifier(FittedWeights, ClassifierMixin):
             X = X.read(slice(None))
         if not isinstance(X, np.ndarray) and is_on_device(X):
             return rows_on_device(self, X, reset=False, finite=False)
-        given, types = rows_as_given(X, indices=False)  # the core looks at them
+        given, types = rows_as_given(X, indices=False)  # the core checks them
         check = validate_data if given is X else partial(named_rows, X)
         return check(
             self,
@@ -260,7 +261,7 @@ class LinearClassifier(FittedWeights, ClassifierMixin):
             accept_sparse="csr",
             dtype=types,
             reset=False,
-            ensure_all_finite=False,  # NaN and infinity are found where rows are scored
+            ensure_all_finite=False,  # NaN and infinity are found when rows are scored
         )
 
     def _validate_params(self) -> None:
@@ -270,7 +271,7 @@ class LinearClassifier(FittedWeights, ClassifierMixin):
         assert_all_finite(rows, estimator_name=type(self).__name__, input_name="X")
 
     def __sklearn_tags__(self) -> Tags:
-        """Tags: sparse input is welcome."""
+        """Return the tags of scikit-learn: sparse input is accepted."""
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
         return tags
@@ -287,7 +288,7 @@ class LinearClassifier(FittedWeights, ClassifierMixin):
         return coef.toarray() if isinstance(coef, SparseCoefficients) else coef
 
     def _labels(self, rows: Rows, top: int) -> NDArray[np.int64]:
-        """Positions in ``classes_`` of the best classes of every row, shape (n, top)."""
+        """Return positions in ``classes_`` of the best classes of every row, shape (n, top)."""
         if not isinstance(rows, np.ndarray) and is_on_device(rows):
             return best_on_device(rows, self._dense(), self.intercept_, top)
         n_jobs = effective_n_jobs(self.n_jobs)
@@ -296,10 +297,10 @@ class LinearClassifier(FittedWeights, ClassifierMixin):
 
 
 def warn_of_one_class(model: TrainedModel, data: Dataset) -> None:
-    """Warn of a model that gives nearly all training rows one class, though others are there.
+    """Warn of a model that predicts one class for nearly all training rows of several classes.
 
-    Where classes overlap and one is frequent, the optimum of the largest hinge loss may be W near
-    0: the certificate is true, and the model is of no use. A few rows show it.
+    If classes overlap and one is frequent, the optimum of the largest hinge loss may be W near 0:
+    the certificate is correct, but the model is useless. A few rows show it.
     """
     if not data.n_examples:
         return
@@ -321,6 +322,6 @@ def warn_of_one_class(model: TrainedModel, data: Dataset) -> None:
 def _given(
     model: ScoringModel, data: Dataset, rows: NDArray[np.intp], most: int
 ) -> NDArray[np.int64]:
-    """Return the numbers of the classes that some rows, evenly spread, are given."""
+    """Return the predicted class numbers of some rows, evenly spread."""
     some = rows[np.linspace(0, len(rows) - 1, min(len(rows), most)).astype(np.intp)]
     return np.asarray(model._labels(data.rows(some), 1)).ravel()

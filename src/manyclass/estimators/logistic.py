@@ -53,7 +53,7 @@ class MultinomialLogisticRegression(ProbabilitiesMixin, CallbackSupportMixin, Ex
     with C_i = C * sample_weight_i * class_weight_{y_i}: the problem of
     ``sklearn.linear_model.LogisticRegression`` at the same C. Training ends when the relative
     duality gap is at most ``tol``: the objective is then proven to be within a share ``tol`` of the
-    optimum. Two classes: one row of coefficients, of the binary problem.
+    optimum. With two classes there is one row of coefficients, for the binary problem.
 
     Parameters
     ----------
@@ -61,23 +61,23 @@ class MultinomialLogisticRegression(ProbabilitiesMixin, CallbackSupportMixin, Ex
         Relative duality gap (P - D) / min(P, P(0) - D) at which training stops, with P(0) the
         objective of W = 0 and, without `regularize_intercept`, the best intercepts.
     max_iter : int, default=1000
-        Epochs at most: loops over all examples, or Newton steps.
+        Maximum number of epochs: loops over all examples, or Newton steps.
     warm_start : bool, default=False
-        Whether the next fit starts where this one ended: with the dual variables of the rows that
-        are there again, in whatever order, or, with the same classes and features, at the
-        coefficients. Also makes a fit that Ctrl-C stopped resumable.
+        Whether the next fit starts from the end of this one: from the dual variables of the rows
+        that are there again, in any order, or, with the same classes and features, from the
+        coefficients. A fit that was stopped by Ctrl-C can then be resumed.
     n_jobs : int, default=None
-        Threads (None = 1, -1 = all cores) of prediction and of training: they share the classes of
-        dense rows, and in a Newton step and in certificates the rows and the features.
+        Threads (None = 1, -1 = all cores) for prediction and training: the classes of dense rows,
+        Newton steps and certificates.
     random_state : int, RandomState instance, default=None
-        Orders the visits. An int gives the same result every time, for any `n_jobs`.
+        Orders the updates. An int gives the same result every time, for any `n_jobs`.
     split : {"rows"}, default=None
-        What the processes of a communicator share out: "rows", so that each calls ``fit`` with
-        rows of its own, their y and weights. Classes are those of all ranks together; a rank may
-        have no row. Newton's method alone trains.
+        How the processes of a communicator divide the problem. "rows": each process calls ``fit``
+        with its own rows, their y and weights. The classes of all ranks are combined; a rank may
+        have no rows. Only Newton's method is used.
     resume : bool, default=False
         Whether to continue from the newest checkpoint in `checkpoint`, of the same problem.
-        Training restarts at its weights, so it may take a few epochs more than without a break.
+        Training restarts from its weights, so it may take a few more epochs than without a break.
 
     Attributes
     ----------
@@ -85,29 +85,30 @@ class MultinomialLogisticRegression(ProbabilitiesMixin, CallbackSupportMixin, Ex
     coef_ : ndarray of shape (n_classes, n_features), or (1, n_features) when binary
         float32 for float32 X, else float64.
     intercept_ : ndarray of shape (n_classes,), or (1,) when binary
-        Without `regularize_intercept` their mean is 0 (with more than two classes).
+        Without `regularize_intercept`, the mean is 0 (with more than two classes).
     n_iter_ : int
-        Epochs.
+        Number of epochs.
     certificate_ : Certificate
-        primal_objective, dual_objective, gap and relative_gap at the returned weights,
-        zero_objective, P(0), and as max_violation sqrt(2 gap): ||W - W*|| is not larger.
+        primal_objective, dual_objective, gap and relative_gap at the returned weights;
+        zero_objective, which is P(0); and max_violation, which is sqrt(2 gap), an upper bound of
+        ||W - W*||.
     history_ : list of EpochRecord
-        One record per epoch: seconds, primal and gap estimates.
+        One record per epoch: seconds, primal objective and estimate of the gap.
     n_features_in_ : int
     feature_names_in_ : ndarray of shape ``(n_features_in_,)``
-        When X had string column names.
+        Only if X had string column names.
 
     Notes
     -----
-    Descent in the dual (the sequential dual method, with one distribution over the classes for
-    each example), then Newton's method with conjugate gradients in the primal, where descent is
-    slow. Descent keeps n_samples x n_classes numbers; without room for them, Newton's method alone
-    trains.
+    Training begins with descent in the dual (the sequential dual method, with a distribution over
+    the classes for each example). If descent is slow, Newton's method with conjugate gradients in
+    the primal follows. Descent stores n_samples x n_classes numbers; if these exceed the memory,
+    only Newton's method is used.
 
     See Also
     --------
-    MulticlassSVC : Hinge losses; sparser duals, no probabilities.
-    sklearn.linear_model.LogisticRegression : The same problem, without a proof.
+    MulticlassSVC : Hinge losses; sparser dual variables, no probabilities.
+    sklearn.linear_model.LogisticRegression : The same problem, without a certificate.
 
     References
     ----------
@@ -126,7 +127,7 @@ class MultinomialLogisticRegression(ProbabilitiesMixin, CallbackSupportMixin, Ex
     (2, 3)
     """
 
-    loss = "log_loss"  # what gives probabilities
+    loss = "log_loss"  # the loss gives probabilities
     certificate_: Certificate
     history_: list[EpochRecord]
 
@@ -189,19 +190,21 @@ class MultinomialLogisticRegression(ProbabilitiesMixin, CallbackSupportMixin, Ex
         Parameters
         ----------
         X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            Examples; float32 trains in float32, all else in float64. Tensors of PyTorch and arrays
-            of CuPy that lie on a device are trained on there. CSR without duplicate entries
-            is not copied, nor is an array in C order unless most of it is zero;
-            anything else is copied.
+            Training examples. float32 is trained in float32, any other dtype in float64. PyTorch
+            tensors and CuPy arrays on a device are trained on that device. CSR without duplicate
+            entries is not copied, nor is an array in C order unless most of it is zero; other
+            formats are copied.
         y : array-like of shape (n_samples,)
             Classes: numbers or strings, at least two of them.
         sample_weight : array-like of shape (n_samples,), default=None
-            Not negative; a weight of 2 equals two copies, of 0 no row.
+            Non-negative weights. A weight of 2 equals two copies of the row; a weight of 0 leaves
+            the row out.
         base_scores : array-like of shape (n_samples, n_classes) or (n_classes,), default=None
-            Scores of another model, such as the logarithms of its probabilities, which training
-            adds to its own: this one learns what the other leaves. Columns in the order of
-            ``classes_``. ``decision_function`` and all predictions are without them: add those of
-            the rows to predict to ``decision_function``. In one process.
+            Scores of a different model, such as the logarithms of its probabilities, that are added
+            to the scores during training, so that this model learns the rest. Columns are in the
+            order of ``classes_``. ``decision_function`` and all predictions do not include them:
+            add the base scores of the rows to predict to ``decision_function``. Not with
+            `communicator`. Called base_margin in XGBoost, init_score in LightGBM.
 
         Returns
         -------
@@ -226,12 +229,12 @@ class MultinomialLogisticRegression(ProbabilitiesMixin, CallbackSupportMixin, Ex
         return self
 
     def _validate_params(self) -> None:
-        """Check the parameters; several processes do so where all of them can end."""
+        """Check the parameters; several processes check them at a point where all can end."""
         if self.communicator is None:
             check_parameters(self)
 
     def __getstate__(self) -> Settings:
-        """Drop the warm start, which has a number for every example and class."""
+        """Drop the warm start, which holds a number for every example and class."""
         state: Settings = super().__getstate__()
         return {name: value for name, value in state.items() if name != "_warm_start"}
 
@@ -248,7 +251,7 @@ class MultinomialLogisticRegression(ProbabilitiesMixin, CallbackSupportMixin, Ex
         keeps_dense: bool = True,
         classes: Array | None = None,
     ) -> tuple[Dataset, Array]:
-        """Turn arguments into a data set; a free intercept without rows gets half a row."""
+        """Turn arguments into a data set; for free intercepts, empty classes get half a row."""
         given = X, y, sample_weight
         dataset, known = super()._dataset(*given, keeps_dense=keeps_dense, classes=classes)
         if self.fit_intercept and not self.regularize_intercept:
@@ -281,21 +284,21 @@ class MultinomialLogisticRegression(ProbabilitiesMixin, CallbackSupportMixin, Ex
         return {**super()._facts(problem, classes), **own}
 
     def _remembered(self) -> WarmStart | None:
-        """Return the state of an earlier fit, or the coefficients alone."""
+        """Return the state of an earlier fit, or only its coefficients."""
         known = super()._remembered()
         if known is not None or not self.warm_start or not hasattr(self, "classes_"):
             return known
         return start_at_weights(self)
 
     def _proof(self, solution: Solution) -> tuple[Certificate, list[EpochRecord]]:
-        """Return certificate and history; of two classes, of the binary problem."""
+        """Return certificate and history; with two classes, for the binary problem."""
         if solution.weights.shape[1] > 2:
             return solution.certificate, solution.history
         return solution.certificate.times(2.0), [record.times(2.0) for record in solution.history]
 
 
 def start_at_weights(model: MultinomialLogisticRegression) -> WarmStart:
-    """Return a state that has the coefficients of a fitted model alone."""
+    """Return a state with only the coefficients of a fitted model."""
     W = join_weights(model._coefficients, model.intercept_, model._bias)
     n_features, n_classes = W.shape[0] - 1, W.shape[1]
     start = replace(Start.at_zero(0, n_classes, W.dtype), weights=W)
@@ -305,8 +308,8 @@ def start_at_weights(model: MultinomialLogisticRegression) -> WarmStart:
 def with_half_rows(dataset: Dataset) -> Dataset:
     """Return a data set with half a row of each class that has none.
 
-    It has no features, and half the mean weight of the rows: the loss of its intercept alone.
-    Without it, an intercept that is not regularized would be minus infinity at the optimum.
+    The half row has no features and half the mean weight of the rows: its loss depends on the
+    intercepts only. Without it, an unregularized intercept would be minus infinity at the optimum.
     """
     missing = np.flatnonzero(np.bincount(dataset.labels, minlength=dataset.n_classes) == 0)
     if not len(missing):
@@ -317,6 +320,6 @@ def with_half_rows(dataset: Dataset) -> Dataset:
 
 def logistic_problem(dataset: Dataset, C: float) -> Problem:
     """Return the problem of multinomial logistic regression, binary with two classes."""
-    # With two rows of weights, -w/2 and w/2, the norm is half of that of w.
+    # With two rows of weights, -w/2 and w/2, the squared norm is half the squared norm of w.
     halves = 0.5 if dataset.n_classes == 2 else 1.0
     return Problem(dataset, LOGISTIC, halves * C, "log_loss")

@@ -1,4 +1,4 @@
-"""Numbers that training adds to scores, and prediction does not: class offsets, base scores."""
+"""Class offsets and base scores, which are added to the scores in training, not in prediction."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ from manyclass.problem.tree_scores import TreeScores
 from manyclass.utils.machine import available_memory
 from manyclass.utils.types import Array, Label, Numbers
 
-# As users give them: "logit_adjustment", or one number for each class.
+# As given by users: "logit_adjustment", or one number for each class.
 Offsets: TypeAlias = "str | ArrayLike | Mapping[Label, float]"
-BYTES_OF_A_SCORE = 3 * 8  # as float64, and in the core, once more in another order
+BYTES_OF_A_SCORE = 3 * 8  # one float64 copy, and two in the core, in different orders
 
 
 def base_of_offsets(
     offsets: Offsets, classes: Array, dataset: Dataset, base: BaseScores | TreeScores | None
 ) -> BaseScores | TreeScores:
-    """Return what offsets of classes add to the scores in training, and costs before them.
+    """Return the base scores of class offsets for training, added to the base scores of costs.
 
     Parameters
     ----------
@@ -34,12 +34,12 @@ def base_of_offsets(
     classes : ndarray of shape (n_classes,)
     dataset : Dataset
     base : BaseScores, TreeScores or None
-        Of costs of mistakes.
+        Base scores of costs of mistakes.
 
     Raises
     ------
     ValueError
-        If they are no numbers of these classes.
+        If the offsets do not fit the classes.
     """
     numbers = log_shares(dataset) if isinstance(offsets, str) else offsets_of(offsets, classes)
     return (
@@ -50,7 +50,7 @@ def base_of_offsets(
 def log_shares(dataset: Dataset) -> Numbers:
     """Return the logarithm of the share of each class in the weights of the rows.
 
-    A class without rows has the share of half a row of mean weight.
+    A class without rows counts as half a row of mean weight.
     """
     totals = np.bincount(dataset.labels, dataset.weights, dataset.n_classes)
     totals[totals == 0] = 0.5 * dataset.weights.mean()
@@ -63,14 +63,14 @@ def offsets_of(offsets: Offsets, classes: Array) -> Numbers:
     Parameters
     ----------
     offsets : array-like of shape (n_classes,), or dict by label
-        Classes that a dict lacks have the offset 0.
+        Classes missing in a dict have the offset 0.
     classes : ndarray of shape (n_classes,)
 
     Raises
     ------
     ValueError
-        If there is another number of them, a label is no class, or one is no number of a size up
-        to 1e9.
+        If the number of offsets is wrong, a label is not a class, or an offset is not a number
+        of magnitude up to 1e9.
     """
     k = len(classes)
     try:
@@ -78,7 +78,7 @@ def offsets_of(offsets: Offsets, classes: Array) -> Numbers:
             labels = classes.tolist()
             unknown = [label for label in offsets if label not in set(labels)]
             if unknown:
-                raise ValueError(f"{unknown[0]!r} is no class")
+                raise ValueError(f"{unknown[0]!r} is not a class")
             offsets = [offsets.get(label, 0.0) for label in labels]
         numbers = np.asarray(on_host(offsets, "class_offset"), np.float64)
     except (TypeError, ValueError) as error:
@@ -100,16 +100,16 @@ def offsets_of(offsets: Offsets, classes: Array) -> Numbers:
 def with_base_scores(
     problem: Problem, base_scores: ArrayLike, n_given: int, kept: Array
 ) -> Problem:
-    """Return a problem with the ``base_scores`` of ``fit`` beside its costs and offsets.
+    """Return a problem with ``base_scores`` of ``fit`` added to its costs and offsets.
 
     Parameters
     ----------
     problem : Problem
     base_scores : array-like of shape (n_given, n_classes) or (n_classes,)
     n_given : int
-        Rows that ``fit`` was given.
+        Number of rows passed to ``fit``.
     kept : ndarray of shape (n_examples,)
-        Numbers of those with a positive weight.
+        Numbers of the rows with a positive weight.
 
     Returns
     -------
@@ -118,7 +118,7 @@ def with_base_scores(
     Raises
     ------
     ValueError
-        If the shape is another one, or one is no number of a size up to 1e9.
+        If the shape is wrong, or a score is not a number of magnitude up to 1e9.
     MemoryError
         If they do not fit into memory.
     """
@@ -154,7 +154,7 @@ def with_base_scores(
 
 
 def checked_base(problem: Problem) -> Problem:
-    """Return a problem; refuse base scores that its model has no place for.
+    """Return a problem; refuse base scores that a binary one-vs-rest model cannot represent.
 
     Raises
     ------
@@ -171,7 +171,7 @@ def checked_base(problem: Problem) -> Problem:
 
 
 def refuse_several(base_scores: ArrayLike | None, device: object) -> None:
-    """Refuse base scores, and devices, where several processes train.
+    """Refuse base scores and devices if several processes train.
 
     Raises
     ------

@@ -4,8 +4,8 @@ Calibration by a temperature minimizes the log loss of held-out rows over one nu
 
     min_T  sum_i v_i (log sum_c exp(s_ic / T) - s_{i,y_i} / T),
 
-convex in 1 / T; the largest score stays the largest. Given: a fitted model, rows that it was not
-trained on, v_i their weights. Returned: T.
+which is convex in 1 / T. The order of the scores does not change. Input: a fitted model, held-out
+rows and their weights v_i. Output: T.
 Source: Guo, Pleiss, Sun, Weinberger 2017 (On calibration of modern neural networks), sec. 4.2.
 """
 
@@ -29,10 +29,10 @@ from manyclass.utils.scikit_learn import available_if
 from manyclass.utils.types import Array, RowsLike
 from manyclass.utils.user_warning import warn_user
 
-# Temperatures that are looked at: probabilities beyond are 0 and 1, or all equal.
+# Limits of the search for T: beyond them, probabilities are 0 and 1, or all equal.
 COLDEST, HOTTEST = 1e-6, 1e6
 LIMITS = {
-    COLDEST: "the model gets every row right",
+    COLDEST: "every row is predicted correctly",
     HOTTEST: "the scores are no better than chance",
 }
 DIGITS = 1e-10  # of log T
@@ -48,13 +48,13 @@ def _gives_probabilities(estimator: ProbabilitiesMixin) -> bool:
 
 
 class ProbabilitiesMixin(LinearClassifier):
-    """Mixin for linear classifiers with a ``loss``, which may be "log_loss"."""
+    """Mixin for linear classifiers with probabilities, from "log_loss" or calibration."""
 
     loss: str
 
     @available_if(_gives_probabilities)
     def predict_proba(self, X: RowsLike) -> Array:
-        """Estimate the probability of every class for every row; of log losses or calibrated.
+        """Compute the probability of every class for every row.
 
         Parameters
         ----------
@@ -63,13 +63,13 @@ class ProbabilitiesMixin(LinearClassifier):
         Returns
         -------
         ndarray of shape (n_samples, n_classes)
-            exp(s_c / T) / sum_m exp(s_m / T) with the scores s and T = 1 or, of a calibrated model,
-            ``temperature_``; rows sum to 1.
+            exp(s_c / T) / sum_m exp(s_m / T) with the scores s. T is ``temperature_`` of a
+            calibrated model, else 1. Rows sum to 1.
 
         Raises
         ------
         ValueError
-            If X has another number of features than in ``fit``, NaN or infinity.
+            If the number of features of X differs from ``fit``, or X holds NaN or infinity.
         FloatingPointError
             If scores overflow.
         """
@@ -108,20 +108,20 @@ class ProbabilitiesMixin(LinearClassifier):
 
 
 class CalibrationMixin(ProbabilitiesMixin):
-    """Mixin for linear classifiers whose scores are no logarithms of probabilities."""
+    """Mixin for linear classifiers whose scores need calibration to give probabilities."""
 
     temperature_: float
 
     def calibrate(self, X: RowsLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
-        """Find the temperature of the scores, which gives ``predict_proba``.
+        """Calibrate the scores by a temperature, for ``predict_proba``.
 
         Parameters
         ----------
         X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            Rows that ``fit`` has not seen, some of which the model gets wrong; a few hundred or
-            more. Of training rows the probabilities would be too large.
+            A few hundred or more held-out rows, including some that the model predicts wrongly.
+            With training rows, the probabilities would be too large.
         y : array-like of shape (n_samples,)
-            Their classes.
+            Classes of the rows.
         sample_weight : array-like of shape (n_samples,), default=None
 
         Returns
@@ -132,15 +132,15 @@ class CalibrationMixin(ProbabilitiesMixin):
         Raises
         ------
         ValueError
-            If y holds another class than ``classes_``, no weight is positive, or X does not fit the
-            model.
+            If y holds a label that is not in ``classes_``, no weight is positive, or X does not fit
+            the model.
         FloatingPointError
             If scores overflow.
 
         Warns
         -----
         UserWarning
-            If the log loss has no minimum, such as where every row is right.
+            If the log loss has no minimum, for example if every row is predicted correctly.
 
         Examples
         --------
@@ -162,7 +162,7 @@ class CalibrationMixin(ProbabilitiesMixin):
         weights = np.ldexp(weights, -math.frexp(weights.max())[1])  # of any size
         unknown = np.setdiff1d(targets, now.classes_)
         if len(unknown):
-            raise ValueError(f"y holds {unknown.tolist()[0]!r}, which is no class of the model")
+            raise ValueError(f"y holds {unknown.tolist()[0]!r}, which is not a class of the model")
         labels = np.searchsorted(now.classes_, targets)
         temperature = best_temperature(now, rows, labels, weights)
         if temperature in LIMITS:
@@ -183,7 +183,7 @@ def best_temperature(
     labels: NDArray[np.int64],
     weights: NDArray[np.float64],
 ) -> float:
-    """Return the temperature of least log loss; one of its limits where all rows are right."""
+    """Return the temperature with the least log loss; one of its limits if all rows are right."""
 
     def slope(log_T: float) -> float:
         """Return the derivative of the log loss by 1 / T."""

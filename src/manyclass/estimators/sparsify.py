@@ -1,4 +1,4 @@
-"""``sparsify`` of the support vector machines: removal of small weights, and its report."""
+"""``sparsify`` of the support vector machines: removal of small weights, with a report."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ from manyclass.problem.solution import relative
 from manyclass.utils.machine import effective_n_jobs, weighted_sum
 from manyclass.utils.types import Array, RowsLike
 
-# Share of the objective that float32 may lose.
+# Rounding error of float32, as a share of the objective.
 ROUNDING = 1e-4
 
 
 class SparsifyMixin(ExactClassifier):
-    """Mixin for support vector machines, whose objective is known on known data."""
+    """Mixin for support vector machines: ``sparsify`` reports the objective on given data."""
 
     formulation: str
     loss: str
@@ -45,11 +45,11 @@ class SparsifyMixin(ExactClassifier):
         y: ArrayLike | None = None,
         sample_weight: ArrayLike | None = None,
     ) -> Self:
-        """Remove small weights, keep the others as a sparse array, and report the effect.
+        """Remove small weights, store the others as a sparse array, and report the effect.
 
-        Sets ``sparsity_report_``. Where it makes a weight zero, ``certificate_`` becomes None: what
-        was proven was proven of other weights. With the data of ``fit`` the report has a new proof:
-        the dual objective still is a bound of the optimum, so the gap to it counts.
+        Sets ``sparsity_report_``. If a weight becomes zero, ``certificate_`` becomes None, because
+        it no longer applies to the weights. With the data of ``fit``, the report contains a new
+        proof: the dual objective is still a lower bound of the optimum.
 
         Parameters
         ----------
@@ -58,7 +58,7 @@ class SparsifyMixin(ExactClassifier):
         X : {array-like, sparse matrix} of shape (n_samples, n_features), default=None
             Data for the report: objectives and accuracies, before and after.
         y : array-like of shape (n_samples,), default=None
-            Their classes, at least two.
+            Classes of the rows, at least two.
         sample_weight : array-like of shape (n_samples,), default=None
 
         Returns
@@ -68,7 +68,7 @@ class SparsifyMixin(ExactClassifier):
         Raises
         ------
         ValueError
-            If the threshold is negative, or the data are not as in ``fit``; the model is unchanged.
+            If the threshold is negative, or the data do not fit the model; the model is unchanged.
 
         Examples
         --------
@@ -108,14 +108,14 @@ class SparsifyMixin(ExactClassifier):
         y: ArrayLike,
         sample_weight: ArrayLike | None,
     ) -> SparsityReport:
-        """Return the report with objective and accuracy of both models on data."""
+        """Return the report with objective and accuracy of both models on the data."""
         problem, n_jobs = self._problem_like(X, y, sample_weight), effective_n_jobs(self.n_jobs)
         before, after = (
             primal_of(problem, model._coefficients, model.intercept_, n_jobs)
             for model in (self, sparse)
         )
-        # P is below the bound that was proven, by more than rounding, only where the data or C are
-        # not those of fit, or where the new W breaks the constraint that its columns sum to zero.
+        # P is below the proven bound, by more than rounding, only if the data or C differ from fit,
+        # or if the columns of the new W violate the constraint that they sum to zero.
         dual = self.certificate_.dual_objective if self.certificate_ else np.inf
         is_other, zero = after < (1 - ROUNDING) * dual, zero_objective(problem)
         return replace(
@@ -128,7 +128,7 @@ class SparsifyMixin(ExactClassifier):
         )
 
     def _problem_like(self, X: RowsLike, y: ArrayLike, sample_weight: ArrayLike | None) -> Problem:
-        """Return the problem of ``fit`` on data that hold some or all of its classes."""
+        """Return the problem of ``fit`` for data with some or all of its classes."""
         check_consistent_length(X, y, sample_weight)
         dataset, found = self._dataset(
             self._check_rows(X), column_or_1d(y), sample_weight, keeps_dense=False
@@ -152,16 +152,16 @@ class SparsityReport:
     threshold : float
         Weights of at most this magnitude became zero.
     density_before, density_after : float
-        Share of the weights of ``coef_`` that are not zero.
+        Fraction of non-zero weights in ``coef_``.
     objective_before, objective_after : float or None
-        P on the data that were given.
+        P on the given data.
     relative_gap : float or None
-        (P - D) / min(P, P(0) - D) of the new weights, with D of the certificate that the model had:
-        when the data and C are those of ``fit``, the new objective is proven to be within this
-        share of the optimum. None without a certificate, or where P < D shows that they are not (or
-        that W no longer sums to zero over the classes, where the formulation asks for that).
+        (P - D) / min(P, P(0) - D) of the new weights, with D from the former certificate. If data
+        and C are the same as in ``fit``, the new objective is proven to be within this share of the
+        optimum. None without a certificate, or if P < D: then the data or C differ, or W violates
+        the constraint of the formulation that it sums to zero over the classes.
     accuracy_before, accuracy_after : float or None
-        On the same data.
+        Accuracy on the given data.
     """
 
     threshold: float
@@ -177,7 +177,7 @@ class SparsityReport:
 def primal_of(problem: Problem, coef: Coefficients, intercept: Array, n_jobs: int) -> float:
     """Compute the primal objective over batches of rows, without dense scores or weights.
 
-    Binary models, of one score, stand for the two columns -W and W (one-vs-rest) or their halves.
+    Binary models, with one score, represent the two columns -W and W (one-vs-rest) or -W/2 and W/2.
 
     Parameters
     ----------

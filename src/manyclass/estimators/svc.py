@@ -63,85 +63,85 @@ class MulticlassSVC(CalibrationMixin, SparsifyMixin, CallbackSupportMixin):
 
     by the sequential dual method, until the relative duality gap is at most ``tol``.
 
-    - C_i = C * sample_weight_i * class_weight_{y_i}: the cost of a unit of loss of example i.
+    - C_i = C * sample_weight_i * class_weight_{y_i}: the cost of a unit of loss for example i.
     - mu_c(x, y): the margin of class c; relative, (w_y - w_c) . x, or absolute, -w_c . x for
       c != y and w_y . x for c = y.
-    - T_i: the classes whose margins count: the others than y_i, y_i alone, or all.
-    - agg: their sum or their maximum.
-    - gamma_c: the margin required, 1 (c = y_i of "reinforced": k - 1; with ``costs``, the cost).
+    - T_i: the classes whose margins count: all but y_i, only y_i, or all.
+    - agg: the sum or the maximum over these classes.
+    - gamma_c: the required margin, 1 (for c = y_i in "reinforced", k - 1; with ``costs``, the
+    cost).
 
-    The formulation chooses mu, T and agg. The loss of the default, Crammer-Singer, is
-    max(0, max_{c != y_i} 1 - (w_{y_i} - w_c) . x_i). The class of the largest score
-    w_c . x is predicted.
+    The formulation defines mu, T and agg. The default, Crammer-Singer, has the loss
+    max(0, max_{c != y_i} 1 - (w_{y_i} - w_c) . x_i). The predicted class has the largest score
+    w_c . x.
 
     Parameters
     ----------
     tol : float, default=1e-3
         With ``stopping="gap"``: relative duality gap (P - D) / min(P, P(0) - D) at which training
-        stops, where P(0) is the objective of W = 0. The objective is then proven to be within a
-        share ``tol`` of the optimum, and of the improvement over W = 0, which is the smaller number
-        if C is small. With "kkt": largest violation of the optimality conditions, in units of the
-        score (the papers' epsilon; they use 0.1).
+        stops, where P(0) is the objective of W = 0. The distance from the optimum is then proven to
+        be at most a share ``tol`` of the objective, and of the improvement over W = 0, which is
+        smaller if C is small. With "kkt": largest violation of the optimality conditions, in units
+        of the score (epsilon in the papers, which use 0.1).
     class_weight : dict or "balanced", default=None
         Weight of each class; a class of weight 0 is left out. "balanced" weights class c by
-        n / (k n_c). The weight of a row's own class multiplies all its losses: with
+        n / (k n_c). The weight of the true class multiplies all losses of a row: with
         formulation="one_vs_rest" and more than two classes, the loss of class c in row i costs
         C class_weight_{y_i}. LinearSVC and LIBLINEAR use C class_weight_c if y_i = c, else C.
     max_iter : int, default=1000
-        Epochs at most (of each part, where "one_vs_rest" with sparse weights trains some classes
-        after the other). An epoch is one loop over all examples and classes, preceded by loops
-        over those that still move, of at most the effort of five such loops (ten with few classes,
-        more after ten epochs); or, where examples far outnumber features, a round of Newton steps.
+        Maximum number of epochs (per chunk of classes, if "one_vs_rest" with sparse weights trains
+        the classes in chunks). An epoch is one full loop over all examples and classes, preceded by
+        shrunk loops over the active set, with at most the effort of five full loops (ten with few
+        classes, more after ten epochs). If examples far outnumber features, an epoch may be a round
+        of Newton steps.
     warm_start : bool, default=False
-        Whether the next fit starts where this one ended: with the dual variables of the rows that
-        are there again, in whatever order, scaled when C changed. Rows are compared by content and
-        class; other rows, classes and columns at the end may come and go. Also makes a fit that
-        Ctrl-C stopped resumable.
+        Whether the next fit starts from the dual variables of this one, for the rows that are there
+        again, in any order; scaled if C has changed. Rows are matched by content and class. Other
+        rows, classes and last columns may be added or removed. A fit that was stopped by Ctrl-C can
+        then be resumed.
     n_jobs : int, default=None
         Threads (None = 1, -1 = all cores) for the groups of classes of "one_vs_rest", for sparse
-        weights, dense rows, Newton steps, the certificate and prediction. Otherwise visits are made
-        by one thread. Fewer are used while other processes keep the cores busy. In a worker of
-        joblib no more than its share of the cores.
+        weights, dense rows, Newton steps, the certificate and prediction. Other updates use one
+        thread. Fewer threads are used while other processes keep the cores busy, and in a joblib
+        worker at most its share of the cores.
     communicator : mpi4py.MPI.Comm, default=None
-        Processes among which the classes are spread, such as ``MPI.COMM_WORLD``; for all
-        formulations but "adm" and "atm", which several processes train with ``split="rows"``
-        alone. Every rank calls ``fit`` with the same X, y and
-        parameters, and has the same fitted model afterwards; rank 0 alone prints and warns. An
-        error on one rank ends all of them.
+        Processes that divide the classes, such as ``MPI.COMM_WORLD``; for all formulations except
+        "adm" and "atm", which need ``split="rows"``. Every rank calls ``fit`` with the same X, y
+        and parameters, and gets the same fitted model; only rank 0 prints and warns. An error on
+        one rank ends all ranks.
     split : {"rows"}, default=None
-        What the processes of a communicator share out. None: the classes, and every process has
-        all rows. "rows": each calls ``fit`` with rows of its own, their y and weights; classes are
-        those of all processes, which may have no row. For rows that do not fit one machine; all
-        formulations, with dense weights, by consensus, and by Newton's method where the weights are
-        few.
+        How the processes of a communicator divide the problem. None: by class; every process has
+        all rows. "rows": each process calls ``fit`` with its own rows, their y and weights, for
+        data that do not fit one machine. The classes of all processes are combined; a process may
+        have no rows. For all formulations with dense weights, by consensus, and by Newton's method
+        if the weights are few.
 
     Attributes
     ----------
     classes_ : ndarray of shape (n_classes,)
     coef_ : ndarray of shape (n_classes, n_features), or (1, n_features) when binary
         float32 for float32 X, else float64; a CSR array after sparse training or ``sparsify``. When
-        binary, the difference of the two classes' weights.
+        binary, the weights of the second class minus the weights of the first.
     intercept_ : ndarray of shape (n_classes,), or (1,) when binary
     n_iter_ : int
-        Epochs, of all parts together.
+        Number of epochs, summed over all chunks of classes.
     certificate_ : Certificate
         primal_objective, dual_objective, gap, relative_gap, max_violation at the returned weights,
-        and zero_objective, P at W = 0; None once ``sparsify`` has changed them.
+        and zero_objective, P at W = 0. None after ``sparsify`` has changed the weights.
     sparsity_report_ : SparsityReport
-        After ``sparsify``: what it cost.
+        Effect of ``sparsify``, after a call.
     history_ : list of EpochRecord
-        One record per epoch: seconds, primal and gap estimates, violation, active share, numbers
-        of W and z that are held.
+        One record per epoch: seconds, estimates of the primal objective and the gap, violation,
+        active share, and how many numbers of W and z are stored.
     temperature_ : float
-        Of a calibrated model: what ``predict_proba`` divides the scores by.
+        Divisor of the scores in ``predict_proba``, after ``calibrate``.
     n_features_in_ : int
     feature_names_in_ : ndarray of shape ``(n_features_in_,)``
-        When X had string column names.
+        Only if X had string column names.
 
     Notes
     -----
-    Binary problems: ``coef_`` is w_1 - w_0, for "one_vs_rest" w_1 alone (of the two machines that
-    it trains, each the other's negative).
+    Binary problems: ``coef_`` is w_1 - w_0. For "one_vs_rest", it is w_1, because w_0 = -w_1.
 
     See Also
     --------
@@ -235,19 +235,21 @@ class MulticlassSVC(CalibrationMixin, SparsifyMixin, CallbackSupportMixin):
         Parameters
         ----------
         X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            Examples; float32 trains in float32, all else in float64. Tensors of PyTorch and arrays
-            of CuPy that lie on a device are trained on there. CSR without duplicate entries
-            is not copied, nor is an array in C order (which may be mapped from a file)
-            unless most of it is zero; anything else is copied.
+            Training examples. float32 is trained in float32, any other dtype in float64. PyTorch
+            tensors and CuPy arrays on a device are trained on that device. CSR without duplicate
+            entries is not copied, nor is an array in C order (which may be memory-mapped) unless
+            most of it is zero; other formats are copied.
         y : array-like of shape (n_samples,)
             Classes: numbers or strings, at least two of them.
         sample_weight : array-like of shape (n_samples,), default=None
-            Not negative; a weight of 2 equals two copies, of 0 no row.
+            Non-negative weights. A weight of 2 equals two copies of the row; a weight of 0 leaves
+            the row out.
         base_scores : array-like of shape (n_samples, n_classes) or (n_classes,), default=None
-            Scores of another model, which training adds to its own: this one learns what the other
-            leaves. Columns in the order of ``classes_``. ``decision_function`` and all
-            predictions are without them: add those of the rows to predict to
-            ``decision_function``. Not for binary "one_vs_rest"; in one process.
+            Scores of a different model that are added to the scores during training, so that this
+            model learns the rest. Columns are in the order of ``classes_``. ``decision_function``
+            and all predictions do not include them: add the base scores of the rows to predict to
+            ``decision_function``. Not for binary "one_vs_rest", and not with `communicator`.
+            Called base_margin in XGBoost, init_score in LightGBM.
 
         Returns
         -------
@@ -257,14 +259,14 @@ class MulticlassSVC(CalibrationMixin, SparsifyMixin, CallbackSupportMixin):
         ------
         ValueError
             If X or y have the wrong shape, hold NaN or infinity, there are fewer than two classes,
-            a weight is negative, or ``base_scores`` do not fit them; if ``checkpoint`` and
-            ``resume`` do not fit what is there.
+            a weight is negative, or ``base_scores`` do not fit X and y; if ``checkpoint`` holds
+            checkpoints without ``resume``, or none of the same problem with it.
         OSError
-            If ``checkpoint`` is no folder that can be written to.
+            If ``checkpoint`` is not a writable folder.
         FloatingPointError
             If the weights overflow.
         MemoryError
-            If W does not fit into memory, before training if that can be known.
+            If W does not fit into memory; raised before training if the size is known.
         """
         several = self.communicator is not None or self.split is not None
         with input_restored(self):
@@ -278,7 +280,7 @@ class MulticlassSVC(CalibrationMixin, SparsifyMixin, CallbackSupportMixin):
         return self
 
     def _validate_params(self) -> None:
-        """Check the parameters; several processes do so where all of them can end."""
+        """Check the parameters; several processes check them at a point where all can end."""
         if self.communicator is None and self.split is None:
             check_parameters(self)
 
@@ -287,7 +289,7 @@ class MulticlassSVC(CalibrationMixin, SparsifyMixin, CallbackSupportMixin):
         other = "MultinomialLogisticRegression, whose predict takes costs"
         if self.costs is None:
             return ["costs with loss='squared_hinge'", other]
-        # Where classes overlap, costs move hinge losses little.
+        # If classes overlap, costs change hinge losses little.
         slack = "formulation='weston_watkins' with cost_scaling='slack'"
         return [f"{slack} or loss='squared_hinge'", other]
 

@@ -1,4 +1,4 @@
-"""Arguments of ``fit`` as a data set."""
+"""Validation of the arguments of ``fit``, and conversion to a data set."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ INPUT_ATTRIBUTES = ("n_features_in_", "feature_names_in_")
 
 
 def one_of(names: Iterable[str]) -> StrOptions:
-    """Return the constraint of a parameter that is one of these names, in this order."""
+    """Return the constraint of a parameter that is one of several names, in their order."""
     return StrOptions(dict.fromkeys(names).keys())
 
 
@@ -73,9 +73,9 @@ def check_parameters(estimator: BaseEstimator) -> None:
 
 @contextlib.contextmanager
 def input_restored(estimator: object) -> Iterator[Settings]:
-    """After an error, take back what the validation of the input has set.
+    """After an error, restore the attributes that the validation of the input has set.
 
-    What is given is what would come back; empty it to keep what there is now.
+    Yields the attributes to restore; clear them to keep the current ones.
     """
     given = map(vars(estimator).get, INPUT_ATTRIBUTES)
     before = dict(zip(INPUT_ATTRIBUTES, given, strict=True))
@@ -106,11 +106,11 @@ def validated(
     estimator : estimator
     X, y : array-like
     dtype : type or list of types, default=None
-        Of X; float32 or float64, as it is given, when None.
+        Type of X; None: float32 or float64, as given.
     reset : bool, default=True
     least_rows : int, default=1
     on_device : bool, default=False
-        Whether X may be an array on a device, or go to one.
+        Whether X may be an array on a device, or be copied to one.
 
     Returns
     -------
@@ -120,7 +120,7 @@ def validated(
     Raises
     ------
     ValueError
-        If they have the wrong shape, hold NaN or infinity, or y holds no classes.
+        If X or y have the wrong shape, hold NaN or infinity, or y does not hold classes.
     """
     if on_device and not isinstance(X, np.ndarray) and is_on_device(X):
         return _validated_on_device(estimator, X, y, reset=reset)
@@ -142,8 +142,7 @@ def validated(
     except (TypeError, ValueError) as error:
         if _holds_label_sets(y):
             raise ValueError(
-                "y should be a 1d array, one class for each row; for sets of labels use "
-                "MultilabelSVC"
+                "y should be a 1d array, one class for each row; for label sets use MultilabelSVC"
             ) from error
         explain_rows(error)
         raise
@@ -154,26 +153,26 @@ def validated(
 def _validated_on_device(
     estimator: BaseEstimator, X: DeviceArray, y: object, *, reset: bool
 ) -> tuple[Rows, Array]:
-    """Check X, which stays where it is, and y."""
+    """Check y and X, without moving X from its device."""
     rows = rows_on_device(estimator, X, reset=reset)
-    alike = np.zeros((rows.shape[0], 1))  # whose rows stand for those of X
+    alike = np.zeros((rows.shape[0], 1))  # its rows represent the rows of X
     _, targets = check_X_y(alike, labels_of(on_host(y)), dtype=None)
     check_targets(targets)
     return rows, targets
 
 
 def check_targets(targets: Array) -> None:
-    """Refuse numbers that are no classes, such as 0.5; integers and text always are."""
+    """Refuse numbers that are not classes, such as 0.5; integers and text always are classes."""
     if not len(targets) or (targets.ndim == 1 and targets.dtype.kind in "iubU"):
         return
     with warnings.catch_warnings():
-        # Many classes are the purpose of this package.
+        # This package supports many classes.
         warnings.filterwarnings("ignore", "The number of unique classes", UserWarning)
         check_classification_targets(targets)
 
 
 def exact_labels(y: object, name: str = "y") -> object:
-    """Return labels as ``labels_of`` does; ValueError of this name if one cannot be kept."""
+    """Return labels as ``labels_of`` does; errors name the argument."""
     try:
         return labels_of(y)
     except LabelError as error:
@@ -181,7 +180,7 @@ def exact_labels(y: object, name: str = "y") -> object:
 
 
 def _holds_label_sets(y: object) -> bool:
-    """Whether y holds sets of labels, or is an indicator matrix of them."""
+    """Whether y holds label sets, or is a label indicator matrix."""
     if isinstance(y, (list, tuple)):
         return any(isinstance(labels, (set, frozenset)) for labels in y[:1])
     shape: tuple[int, ...] = getattr(y, "shape", ())
@@ -211,7 +210,7 @@ def training_data(
     keeps_dense : bool, default=True
         As in ``Dataset.from_matrix``.
     classes : ndarray of shape (k,), ascending, default=None
-        The classes, two at least, some of which may have no row; those of y when None.
+        At least two classes, some of which may have no rows. None: the classes of y.
 
     Returns
     -------
@@ -222,8 +221,8 @@ def training_data(
     Raises
     ------
     ValueError
-        If a weight is negative, fewer than two classes have a row with a positive weight (where
-        `classes` are given: no row has one), or `bias` is 0 or infinite in the type of X.
+        If a weight is negative, if fewer than two classes have a row with a positive weight (with
+        `classes`: if no row has a positive weight), or if `bias` is 0 or infinite in X's dtype.
     """
     on_device = not isinstance(X, np.ndarray) and is_on_device(X)
     check_scaling(bias, training_type(X) if on_device else X.dtype)
@@ -254,7 +253,7 @@ def training_data(
 
 
 def check_scaling(bias: float, dtype: DType) -> None:
-    """Refuse a constant feature that rounding to the type of X makes 0 or infinite."""
+    """Refuse a constant feature that becomes 0 or infinite when rounded to the dtype of X."""
     with np.errstate(over="ignore", under="ignore"):
         rounded = float(dtype.type(bias))
     if bias and not 0 < rounded < np.inf:
@@ -262,12 +261,12 @@ def check_scaling(bias: float, dtype: DType) -> None:
 
 
 def checked_count(count: object, name: str) -> int:
-    """Return a parameter that says how many, one at least.
+    """Return a parameter that must be an integer of at least 1.
 
     Raises
     ------
     ValueError
-        Naming the parameter.
+        If it is not; the message names the parameter.
     """
     if not isinstance(count, Integral) or isinstance(count, bool) or count < 1:
         raise ValueError(f"{name} must be an integer of at least 1, not {count!r}")
@@ -275,7 +274,7 @@ def checked_count(count: object, name: str) -> int:
 
 
 def check_size(dataset: Dataset) -> None:
-    """Refuse values whose squares leave z, which is as small as they are large, without digits."""
+    """Refuse values that are so large that z, which scales with 1 / ||x||^2, loses all digits."""
     values, limits = dataset.values, np.finfo(dataset.dtype)
     largest = max(-float(values.min()), float(values.max())) if len(values) else 0.0
     if largest > np.sqrt(float(limits.max) * float(limits.eps)):
@@ -311,17 +310,17 @@ def weighted(
 
 
 def checked_weights(sample_weight: ArrayLike | None, X: Rows) -> NDArray[np.float64]:
-    """Return the weights of the rows of X, of any library and device; 1 when None.
+    """Return the weights of the rows of X, from any library and device; 1 if None.
 
     Raises
     ------
     ValueError
-        If there are not as many as rows, or one is negative, infinite or NaN.
+        If their number differs from the number of rows, or a weight is negative, infinite or NaN.
     """
     given = sample_weight if sample_weight is None else on_host(sample_weight, "sample_weight")
     if isinstance(given, np.ndarray) and given.ndim == 0:
         raise ValueError("sample_weight is one number; give one for each row, or leave it out")
-    numbers = np.empty(X.shape[0])  # X may be of another library
+    numbers = np.empty(X.shape[0])  # X may be an array of a different library
     weights = _check_sample_weight(given, numbers, dtype=np.float64, ensure_non_negative=True)
     return np.asarray(weights)
 
@@ -329,7 +328,7 @@ def checked_weights(sample_weight: ArrayLike | None, X: Rows) -> NDArray[np.floa
 def class_weights(
     class_weight: ClassWeight, y: Array, weights: NDArray[np.float64]
 ) -> NDArray[np.float64]:
-    """Weight of each row's class, shape (n,), given the rows' own weights."""
+    """Return the weight of each row's class, shape (n,), given the rows' own weights."""
     if class_weight is None:
         return np.ones(len(y))
     classes, labels = classes_and_numbers(y)
@@ -349,14 +348,14 @@ def class_weights(
 
 
 def _check_names(class_weight: dict[Label, float], classes: Array) -> None:
-    """Refuse a label that is no class, where classes have no weight: it is a misspelt one."""
+    """Refuse a label that is not a class if some classes have no weight: it is misspelled."""
     labels = classes.tolist()
     unknown = [label for label in class_weight if label not in labels]
     if unknown and any(label not in class_weight for label in labels):
         known = [label for label in labels if isinstance(label, str)]
         advice = meant(unknown[0], known) if isinstance(unknown[0], str) else ""
         raise ValueError(
-            f"class_weight: {unknown[0]!r} is no class of y, whose classes are "
+            f"class_weight: {unknown[0]!r} is not a class of y, whose classes are "
             f"{first_of(labels)}{advice}"
         )
 
@@ -364,7 +363,7 @@ def _check_names(class_weight: dict[Label, float], classes: Array) -> None:
 def complete(
     class_weight: Mapping[Label, float] | None, classes: Array
 ) -> dict[Label, float] | None:
-    """Give classes that a dict does not name the weight 1: some rows may hold no other."""
+    """Add weight 1 for classes missing in a dict, as some blocks may hold only such classes."""
     if class_weight is None:
         return None
     return {c: class_weight.get(c, 1.0) for c in classes.tolist()}

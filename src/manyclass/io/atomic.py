@@ -1,8 +1,8 @@
-"""Write files atomically: a file appears under its name when it is complete.
+"""Write files atomically: a file gets its name when it is complete.
 
-Until then it has no name (O_TMPFILE) where the system supports that, or else a hidden temporary
-name. Its writer holds a lock on it, so a temporary file without a lock belongs to a killed process;
-the next writer in the same folder removes it. Needs no NumPy: ``manyclass --help`` is quick.
+Until then, it has no name (O_TMPFILE) if the system supports this, or else a hidden temporary name.
+Its writer locks it, so a temporary file without a lock belongs to a killed process; the next writer
+in the same folder removes it. Does not import NumPy, so that ``manyclass --help`` is fast.
 """
 
 from __future__ import annotations
@@ -40,15 +40,15 @@ COPIED = 1 << 24  # bytes at a time
 
 
 def check_folder(folder: Path) -> None:
-    """Check, before any work, that a folder can be written to, or created where there is none."""
+    """Check that a folder is writable, or that it can be created."""
     with naming(f"cannot write to {folder}"):
         if folder.exists() and not folder.is_dir():
-            raise NotADirectoryError(errno.ENOTDIR, "is no folder")
+            raise NotADirectoryError(errno.ENOTDIR, "is not a folder")
         AtomicFile(folder / "file" if folder.is_dir() else folder.resolve()).close()
 
 
 def is_special(path: Path) -> bool:
-    """Whether a path is a device, a pipe or the like: to be written to, not replaced."""
+    """Whether a path is a device, pipe or similar, which is written to instead of replaced."""
     return path.exists() and not path.is_file() and not path.is_dir()
 
 
@@ -60,7 +60,7 @@ def open_regular(path: str | os.PathLike[str]) -> IO[bytes]:
 
 
 def is_stdout(name: str) -> bool:
-    """Whether a name means standard output, whatever that leads to."""
+    """Whether a name means standard output."""
     return name == "-" or str(Path(name).absolute()) in STDOUT
 
 
@@ -68,13 +68,13 @@ def is_stdout(name: str) -> bool:
 def replacement(name: str) -> Iterator[IO[bytes]]:
     """Yield a file to write; once complete and on disk, it replaces ``name``.
 
-    Links are followed, and an existing file's permissions are kept. After an error nothing has
-    changed; after a kill -9 the next writer in the folder removes what is left. An OSError names
-    ``name``.
+    Links are followed, and the permissions of an existing file are kept. After an error, nothing
+    has changed; after a kill -9, the next writer in the folder removes the temporary file. An
+    OSError names ``name``.
     """
     with naming(name):
         target, mode = resolved(name)
-        # No more readers than in the end, but the owner must be able to write.
+        # No more permissions than the final file, but the owner must be able to write.
         new = AtomicFile(target, 0o666 if mode is None else mode | 0o600)
         with contextlib.closing(new):
             yield new.file
@@ -82,7 +82,7 @@ def replacement(name: str) -> Iterator[IO[bytes]]:
 
 
 def reserve(handle: int, size: int) -> None:
-    """Allocate the room that an open file needs, so that a full disk is an error before work."""
+    """Allocate the space of an open file, so that a full disk raises an error before any work."""
     try:
         os.posix_fallocate(handle, 0, max(size, 1))
     except OSError as error:
@@ -94,7 +94,7 @@ def reserve(handle: int, size: int) -> None:
 
 @contextlib.contextmanager
 def output(name: str) -> Iterator[IO[bytes]]:
-    """Open a file that appears under its name when it is complete; or stdout, or a device."""
+    """Open a file that gets its name when it is complete; or stdout, or a device."""
     if is_stdout(name):
         with naming("standard output"):
             if sys.stdout is None:
@@ -110,7 +110,7 @@ def output(name: str) -> Iterator[IO[bytes]]:
 
 @contextlib.contextmanager
 def naming(name: str) -> Iterator[None]:
-    """Put the name that the user gave into errors of the system."""
+    """Use the name given by the user in errors of the system."""
     try:
         yield
     except OSError as error:
@@ -134,7 +134,7 @@ def resolved(name: str) -> tuple[Path, int | None]:
 
 
 def explain(error: OSError) -> str:
-    """Return what failed, where, and what to do."""
+    """Return a message for an OSError: place, problem, advice."""
     where = os.fsdecode(error.filename) if error.filename else ""
     what = error.strerror or str(error) or type(error).__name__
     advice = ADVICE.get(error.errno or 0)
@@ -158,7 +158,7 @@ class AtomicFile:
         self.file: IO[bytes] = os.fdopen(handle, "w+b")  # empty, for writing and reading
 
     def commit(self, mode: int | None) -> None:
-        """Flush the file to disk and rename it to its target; ``mode``: its permissions then."""
+        """Flush the file to disk, set its permissions to ``mode`` and rename it to its target."""
         self._sync()
         if self._name is None:
             self._name = _temporary_name(self._target.parent)
@@ -214,7 +214,7 @@ def _remove_unlocked(path: Path) -> None:
 
 
 def _unnamed(folder: Path, mode: int) -> int | None:
-    """Open a file without a name, locked; None where that is impossible."""
+    """Open a locked file without a name; return None if this is impossible."""
     kind = getattr(os, "O_TMPFILE", None)
     if kind is None:
         return None
@@ -230,18 +230,18 @@ def _unnamed(folder: Path, mode: int) -> int | None:
 
 
 def _named(folder: Path, mode: int) -> tuple[int, Path]:
-    """Open a file of a temporary name, locked."""
+    """Open a locked file with a temporary name."""
     while True:
         path = _temporary_name(folder)
         handle = os.open(path, os.O_CREAT | os.O_EXCL | os.O_RDWR | os.O_CLOEXEC, mode)
         _lock(handle)
         if os.fstat(handle).st_nlink:
             return handle, path
-        os.close(handle)  # another process removed it before it was locked
+        os.close(handle)  # a different process removed it before it was locked
 
 
 def _lock(handle: int) -> None:
-    with contextlib.suppress(OSError):  # a file system without locks: nothing is cleared there
+    with contextlib.suppress(OSError):  # a file system without locks, where nothing is cleared
         fcntl.flock(handle, fcntl.LOCK_EX)
 
 

@@ -1,4 +1,4 @@
-"""Check the contents of files, which may be hostile: converted data block by block, and classes."""
+"""Checks of the contents of possibly hostile files: converted data, by blocks, and classes."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ import numpy as np
 from manyclass.io.tensors import checksum_of
 from manyclass.utils.types import Array
 
-# An array of strings takes 4 bytes for each character of the longest one, for every one: class
-# names that would need more than this become Python strings.
+# An array of strings takes 4 bytes for each character of the longest string, per string: class
+# names that would need more bytes than this become Python strings.
 MAX_NAME_BYTES = 64 << 20
-ELEMENTS_AT_A_TIME = 1 << 20  # numbers that are looked at a time
+ELEMENTS_AT_A_TIME = 1 << 20  # numbers that are checked at a time
 
 
 def check_contents(
@@ -37,17 +37,17 @@ def check_contents(
 
 
 class _Pass:
-    """One pass over each tensor, in parts, with its checksum."""
+    """One pass over each tensor, in blocks, with its checksum."""
 
     def __init__(self, tensors: dict[str, Array]) -> None:
         self.tensors = tensors
         self.crcs: dict[str, int] = {}
 
     def check_lists(self, ends: str, name: str, limit: int) -> None:
-        """Check lists of ascending numbers, one for each row, and where each ends."""
+        """Check lists of ascending numbers, one for each row, and their ends."""
         indptr = self.tensors[ends]
         if indptr[0] != 0 or indptr[-1] != len(self.tensors[name]):
-            raise ValueError("the rows begin or end elsewhere")
+            raise ValueError("the first or last row offset is wrong")
         last = 0
         for _, part in self._parts(ends):
             if part[0] < last or (part[1:] < part[:-1]).any():
@@ -59,7 +59,7 @@ class _Pass:
         last = -1
         for begin, part in self._parts(name):
             _check_range(part, f"one of {name}", limit)
-            # Where one is no larger than the one before, a row must begin.
+            # If a number is not larger than the previous one, it must begin a row.
             falls = begin + np.flatnonzero(part <= np.concatenate([[last], part[:-1]]))
             if (indptr[np.searchsorted(indptr, falls)] != falls).any():
                 raise ValueError(f"the {name} of a row are not ascending")
@@ -95,7 +95,7 @@ def _check_range(part: Array, what: str, limit: int) -> None:
 
 
 def strings(value: object, what: str) -> list[str]:
-    """Return a value from a file, a list of strings without halves of surrogate pairs."""
+    """Return a value from a file if it is a list of strings without lone surrogates."""
     if not isinstance(value, list) or not all(isinstance(text, str) for text in value):
         raise ValueError(f"{what} must be a list of strings")
     for text in value:
@@ -104,9 +104,9 @@ def strings(value: object, what: str) -> list[str]:
 
 
 def class_names(value: object, *, as_objects: bool = False, any_order: bool = False) -> Array:
-    """Return class names from a file as an array, of objects where an array of str is too large."""
+    """Return class names from a file as an array, of objects if an array of str is too large."""
     names = strings(value, "class names")
-    # NumPy would compare without trailing NULs.
+    # NumPy would ignore trailing NULs in comparisons.
     if not any_order and any(a >= b for a, b in pairwise(names)):
         raise ValueError("classes must be distinct and ascending")
     n_bytes = 4 * max(map(len, names), default=0) * len(names)

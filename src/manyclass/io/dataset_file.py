@@ -1,18 +1,18 @@
-"""Map converted data files, which dataset_writer.py makes: rows and labels as training has them.
+"""Memory-map converted data files of dataset_writer.py: rows and labels in the layout of training.
 
-Format. Safetensors: X as CSR (``indptr``, rows + 1, int64; ``indices``, int32, ascending in each
-row; ``values``, float32 or float64, finite) or, of dense rows, ``values`` alone, row by row;
-``labels`` (rows, int32, places in the classes), or of sets of labels those of all rows with
-``label_indptr`` (rows + 1, int64); and ``classes`` (int64 or float64, ascending) unless these are
-text or booleans. Header, every value a string:
+Format: safetensors. X is stored as CSR (``indptr``, rows + 1, int64; ``indices``, int32, ascending
+in each row; ``values``, float32 or float64, finite) or, for dense rows, only as ``values``, row by
+row. ``labels`` are class indices (rows, int32); for label sets, the labels of all rows,
+concatenated, with ``label_indptr`` (rows + 1, int64). ``classes`` are int64 or float64, ascending;
+classes that are text or booleans are in the header. The header has these entries, all strings:
 ``format`` = "manyclass-data", ``format_version``, ``version``, ``data`` (JSON: n_features; classes
 when they are text or booleans, ascending), ``checksum`` (CRC-32 of each tensor, in the order of
-their names), ``header_checksum`` (CRC-32 of the header with its length, of eight zeros in the place
-of this one).
+their names), ``header_checksum`` (CRC-32 of the header with its length, computed with eight zeros
+instead of this checksum).
 
 Rows stay in the file: processes that map it share one copy, and the system may drop its pages.
-Files are not trusted: loading checks all contents once, block by block, and anything invalid raises
-ValueError, KeyError, TypeError or AttributeError before it is used.
+Files are not trusted: loading checks all contents once, by blocks, and invalid contents raise
+ValueError, KeyError, TypeError or AttributeError before they are used.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ FORMAT = TensorFormat(
     kind="data file",
     damaged_message="cannot be read as converted data: it is damaged or truncated ({why}); "
     "convert it again, or read svmlight text by load_svmlight",
-    other_message="holds {what}, no data; give an svmlight file or one of manyclass convert",
+    other_message="holds {what}, not data; give an svmlight file or a file of manyclass convert",
     error=FormatError,
 )
 SPARSE = ("indices", "indptr")
@@ -85,26 +85,26 @@ def load_data(
     ----------
     path : str or path-like
     n_features : int, default=None
-        Number of columns of X, at least those that the file has, exactly those where its rows are
-        dense; None: as many.
+        Number of columns of X, at least the number in the file; for dense rows exactly this
+        number. None: the number in the file.
     dtype : {numpy.float32, numpy.float64}, default=None
-        Type of the values; None: as they are stored. Another one needs a copy of them.
+        Type of the values; None: as stored. A different type needs a copy.
     multilabel : bool, default=False
-        Whether y are sets of labels; of rows with one class each, sets of one.
+        Whether y holds label sets; rows with one class become sets with one label.
 
     Returns
     -------
     X : scipy.sparse.csr_array or ndarray of shape (n, d)
-        As it was saved: sparse or dense. Mapped, read-only: the file must not be changed in place
+        Sparse or dense, as saved. Memory-mapped and read-only: do not modify the file in place
         while X is in use (replacing or removing it is harmless).
     y : ndarray of shape (n,)
-        The labels: int64, float64, bool or text. With `multilabel`, a list of frozenset of these.
+        Labels: int64, float64, bool or text. With `multilabel`, a list of frozensets of labels.
 
     Raises
     ------
     ValueError
-        If the file is truncated, damaged, something else, or of a newer version; without
-        `multilabel`, if its rows have sets of labels.
+        If the file is truncated, damaged, of a different format or of a newer version; without
+        `multilabel`, if its rows have label sets.
     OSError
         If it cannot be read.
     """
@@ -124,7 +124,7 @@ def open_data(
             metadata = header.metadata
             about = json.loads(metadata["data"])
             if not header.tensors.keys() <= {*TENSORS, "classes"}:
-                raise ValueError("there are other tensors")
+                raise ValueError("it has other tensors")
             tensors = read_tensors(file, header.tensors, mapped=header.tensors)
             rows = unpack(tensors, about)
             if not trusted:
@@ -135,14 +135,14 @@ def open_data(
             raise FORMAT.damaged(name, error) from None
     if isinstance(rows.labels, StoredLabelSets) and not multilabel:
         raise ValueError(
-            f"{name}: rows have sets of labels, not one class each; train --multilabel and "
+            f"{name}: rows have label sets, not one class each; train --multilabel and "
             "load_data(multilabel=True) read them"
         )
     return rows
 
 
 def fingerprint(path: str | os.PathLike[str]) -> bytes:
-    """Return the header of a data file, which has the checksums of its contents."""
+    """Return the header of a data file, which contains the checksums of its contents."""
     with Path(path).open("rb") as file:
         try:
             return read_header(file).content
@@ -196,10 +196,10 @@ def pack(
 
 
 def unpack(tensors: dict[str, Array], about: Settings) -> StoredRows:
-    """Put rows together as far as their sizes and types allow; undoes ``pack``."""
+    """Return the rows of tensors after checking sizes and types; the inverse of ``pack``."""
     n_features, values, places = about["n_features"], tensors["values"], tensors["labels"]
     if type(n_features) is not int or not 0 <= n_features < MAX_SIZE:
-        raise ValueError("n_features is no number of columns")
+        raise ValueError("n_features is not a valid number of columns")
     if str(values.dtype) not in ("float32", "float64") or places.dtype != np.int32:
         raise ValueError("tensors of other types")
     labels = (
@@ -226,7 +226,7 @@ def _classes(tensors: dict[str, Array], about: Settings) -> Array:
     if "classes" in tensors:
         classes = tensors["classes"]
         if str(classes.dtype) not in ("int64", "float64"):
-            raise ValueError("classes of another type")
+            raise ValueError("classes of a different type")
         check_ascending(classes)
     elif about["classes"] and all(type(one) is bool for one in about["classes"]):
         classes = np.array(about["classes"])
@@ -234,5 +234,5 @@ def _classes(tensors: dict[str, Array], about: Settings) -> Array:
     else:
         classes = class_names(about["classes"])
     if not len(classes) and "label_indptr" not in tensors:
-        raise ValueError("there must be a class at least")
+        raise ValueError("there must be at least one class")
     return classes

@@ -27,7 +27,7 @@ from manyclass.utils.labels import finite_labels_of
 from manyclass.utils.progress import counted, reading
 from manyclass.utils.types import Array, CsrArray, DType, Rows
 
-Batch: TypeAlias = tuple[object, ArrayLike]  # rows as given, and their labels
+Batch: TypeAlias = tuple[object, ArrayLike]  # given rows, and their labels
 
 
 def save_data(
@@ -39,41 +39,43 @@ def save_data(
     features: Sequence[str] | None = None,
     verbose: int = 0,
 ) -> None:
-    """Write rows and their labels to a file that is memory-mapped when it is read.
+    """Write rows and labels to a data file that ``load_data`` memory-maps.
 
-    The file appears whole or not at all. Dense rows stay dense, sparse ones sparse.
+    The file is written completely or not at all. Dense rows stay dense, sparse rows stay sparse.
 
     Parameters
     ----------
     path : str or path-like
-        Where to; an existing file is replaced.
+        File to write; an existing file is replaced.
     X : array, SciPy sparse matrix or array or data frame of shape (n, d), or iterable of batches
-        float32 or float64; float16 and bfloat16 become float32, anything else float64. Without
-        `y`, an iterable of batches ``(X, y)``, such as a generator; or, with `label`, a table: a
-        data frame (pandas, polars, Arrow, DuckDB), an iterable of such, or the path of a Parquet,
-        Arrow, CSV, ``.npy`` or ``.npz`` file. Batches and files need not fit into memory; temporary
-        files in the folder of `path` then take as much room again.
+        Rows in float32 or float64; float16 and bfloat16 become float32, other types float64.
+        Without `y`: an iterable of batches ``(X, y)``, such as a generator. With `label`: a table,
+        which is a data frame (pandas, polars, Arrow, DuckDB), an iterable of data frames, or the
+        path of a Parquet, Arrow, CSV, ``.npy`` or ``.npz`` file. Batches and files need not fit
+        into memory; they need the same disk space again for temporary files in the folder of
+        `path`.
     y : array-like of shape (n,), default=None
-        Labels: whole numbers, numbers or text. Or a list of sets of labels, one for each row,
-        which ``load_data(multilabel=True)`` returns.
+        Labels: numbers or text, one per row; or a list of label sets, one per row, for
+        ``load_data(multilabel=True)``.
     label : str, default=None
-        The column of a table that holds the labels; of an ``.npy`` file its number, from 0, of an
-        ``.npz`` file an array.
+        Name of the column of the labels in a table; for an ``.npy`` file the number of the
+        column, from 0; for an ``.npz`` file the name of an array.
     features : str or sequence of str, default=None
-        The columns of a table that X has, in this order; None: all others. They hold numbers, or
-        lists of numbers, such as embeddings. Of an ``.npz`` file one array (default "X").
+        Columns of a table that are used as X, in this order; None: all other columns. They hold
+        numbers, or lists of numbers, such as embeddings. For an ``.npz`` file the name of one array
+        (default "X").
     verbose : int, default=0
-        1: print the columns of a file that are taken, and show how many rows of batches or a file
-        are read, on a line of standard error where that is a terminal.
+        1: print the columns that are used from a file, and show the number of rows read so far, if
+        standard error is a terminal.
 
     Raises
     ------
     ValueError
-        If there is no row, a number is complex or not finite, X is no valid sparse matrix, the
-        labels are of another kind, batches differ in columns, dtype or kind, or a table lacks a
-        column or a value.
+        If there are no rows, a number is complex or not finite, X is not a valid sparse matrix,
+        labels are neither numbers nor text, batches differ in columns, dtype or kind, or a table
+        lacks a column or a value.
     ImportError
-        If X is a table, and pyarrow is missing (``pip install pyarrow``).
+        If X is a table and pyarrow is not installed.
     OSError
         If a file cannot be read or written.
 
@@ -109,13 +111,13 @@ def save_data(
     rows = checked_rows(X)
     targets = _labels_of_rows(rows, y)
     if not len(targets):
-        raise ValueError("X has no row")
+        raise ValueError("X has no rows")
     nnz = None if isinstance(rows, np.ndarray) else rows.nnz
     labels: Array | StoredLabelSets
     are_sets = [isinstance(row, set | frozenset) for row in targets.tolist()]
     if any(are_sets) and not all(are_sets):
         i = are_sets.index(False)
-        raise ValueError(f"y holds sets of labels, but {targets[i]!r} in row {i}")
+        raise ValueError(f"y holds label sets, but {targets[i]!r} in row {i}")
     if any(are_sets):
         labels, classes = numbered(targets.tolist())
         n_labels = len(labels.places)
@@ -139,21 +141,21 @@ def _rows_of(batch: tuple[object, object]) -> int:
 
 
 def save_blocks(path: str | os.PathLike[str], blocks: SvmlightBlocks, verbose: int = 0) -> None:
-    """Write a file in svmlight format, read in blocks, to one that is memory-mapped.
+    """Write a file in svmlight format, read in blocks, to a data file that is memory-mapped.
 
     Parameters
     ----------
     path : str or path-like
-        Where to; an existing file is replaced.
+        File to write; an existing file is replaced.
     blocks : SvmlightBlocks
         Iterated once; about two blocks are in memory at a time.
     verbose : int, default=0
-        As for `save_data`.
+        See ``save_data``.
 
     Raises
     ------
     ValueError, MemoryError
-        As from the blocks; or if there are more rows or columns than can be trained on.
+        As raised by the blocks; or if there are more rows or columns than training supports.
     OSError
         If a file cannot be read or written.
     """
@@ -185,7 +187,7 @@ def checked_rows(X: object) -> Rows:
 
 
 def _labels_of_rows(X: Rows, y: ArrayLike) -> Array:
-    """Return the labels of rows, one for each: checked, if they are no sets."""
+    """Return the labels of rows, one for each; labels that are not sets are checked."""
     targets, n_rows = np.asarray(finite_labels_of(y)), X.shape[0]
     if targets.shape != (n_rows,):
         raise ValueError(
@@ -238,7 +240,7 @@ def _append_sparse(file: TensorWriter, X: CsrArray, n_before: int) -> None:
 def _save_batches(
     path: str | os.PathLike[str], batches: Iterable[Batch], labels: CodedLabels
 ) -> None:
-    """Write batches (X, y), of which nothing is known before."""
+    """Write batches (X, y) of unknown size."""
     with _Spool(Path(path).parent) as spool:
         for number, batch in enumerate(batches):
             try:
@@ -248,7 +250,7 @@ def _save_batches(
             except ValueError as error:
                 raise ValueError(f"batch {number}: {error}") from error
         if not spool.n_rows:
-            raise ValueError("there is no row in the batches")
+            raise ValueError("the batches have no rows")
         classes, codes = labels.finish()
         nnz = None if spool.is_dense else spool.n_values
         shape = spool.n_rows, spool.n_features
@@ -271,7 +273,7 @@ def _batches(X: object, label: str | None, features: Sequence[str] | None) -> It
 def _tables(
     batches: Iterable[object], label: str, features: Sequence[str] | None
 ) -> Iterator[Batch]:
-    """Yield pairs of tables, all of them with the columns of the first."""
+    """Yield pairs (X, y) of tables that must have the columns of the first."""
     for number, batch in enumerate(batches):
         table = table_of(batch, label, features, f"batch {number}")
         features = table.features
@@ -287,7 +289,7 @@ def _pairs(batches: Iterable[object]) -> Iterator[Batch]:
         own = list(getattr(batch[0], "columns", ()))
         names = own if names is None else names
         if own != names:
-            raise ValueError(f"batch {number}: has other columns than the batches before")
+            raise ValueError(f"batch {number}: has different columns than the previous batches")
         yield batch
 
 
@@ -297,8 +299,8 @@ class _Spool:
     def __init__(self, folder: Path) -> None:
         self._folder, self._stack = folder, ExitStack()
         self._files: dict[str, IO[bytes]] = {}
-        self._lengths: list[NDArray[np.int64]] = []  # non-zeros of each row
-        self._first: tuple[tuple[str, object], ...] = ()  # what all batches share
+        self._lengths: list[NDArray[np.int64]] = []  # number of stored values of each row
+        self._first: tuple[tuple[str, object], ...] = ()  # properties that all batches must share
         self.n_rows = self.n_values = self.n_features = 0
         self.is_dense = True
         self.dtype: DType = np.dtype(np.float64)
@@ -335,7 +337,7 @@ class _Spool:
             self._files[name] = self._stack.enter_context(file)
 
     def blocks(self, codes: NDArray[np.int32]) -> Iterator[tuple[Rows, Array]]:
-        """Yield the rows again, with their labels, in blocks of some megabytes."""
+        """Yield the stored rows and their labels, in blocks of some megabytes."""
         for file in self._files.values():
             file.seek(0)
         ends = np.arange(self.n_rows + 1, dtype=np.int64) * self.n_features

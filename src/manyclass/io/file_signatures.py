@@ -6,15 +6,15 @@ import os
 import re
 from pathlib import Path
 
-LONGEST = 1 << 12  # bytes that are looked at
-LENGTH = 8  # bytes of it in safetensors
+LONGEST = 1 << 12  # number of bytes that are checked
+LENGTH = 8  # bytes of the length in safetensors
 KINDS = {
     rb"PAR1": "a Parquet file",
     rb"ARROW1": "an Arrow (Feather) file",
     rb"\xff\xff\xff\xff": "an Arrow stream",
     rb"FEA1": "a Feather file of version 1 (write it again, with version=2)",
-    rb"\x93NUMPY": "an array of NumPy (.npy)",
-    rb"PK\x03\x04": "a zip archive, such as .npz or a file of skops",
+    rb"\x93NUMPY": "a NumPy array (.npy)",
+    rb"PK\x03\x04": "a zip archive, such as .npz or a skops file",
     rb"\x80[\x02-\x05][^\0]": "a pickle",
     rb"\x89HDF": "an HDF5 file",
     rb"SQLite": "an SQLite database",
@@ -22,16 +22,16 @@ KINDS = {
     rb"svm_type ": "a model of LIBSVM",
     rb"\x08[\x01-\x7f]\x12": "an ONNX model",
     rb"<(!DOCTYPE|!doctype|html)": "an HTML page",
-    rb"\x28\xb5\x2f\xfd": "a file that Zstandard compressed",
-    rb"\x1f\x8b": "a file that gzip compressed",
-    rb"BZh": "a file that bzip2 compressed",
-    rb"\xfd7zXZ": "a file that xz compressed",
+    rb"\x28\xb5\x2f\xfd": "a file compressed by Zstandard",
+    rb"\x1f\x8b": "a file compressed by gzip",
+    rb"BZh": "a file compressed by bzip2",
+    rb"\xfd7zXZ": "a file compressed by xz",
 }
 
 TABLES = {
     b"PAR1": "parquet",
     b"ARROW1": "arrow",
-    b"\xff\xff\xff\xff": "stream",  # of Arrow, as Hugging Face's data sets are
+    b"\xff\xff\xff\xff": "stream",  # a stream of Arrow, as in data sets of Hugging Face
     b"\x93NUMPY": "npy",
     b"PK\x03\x04": "npz",
 }
@@ -40,7 +40,7 @@ COMPRESSED = {".gz": "gzip", ".bz2": "bz2", ".zst": "zstd"}
 
 
 def table_kind(path: str | os.PathLike[str]) -> str | None:
-    """Return "parquet", "arrow" or "stream" of it, "csv", "npy", "npz"; None for other files."""
+    """Return "parquet", "arrow", "stream" (of Arrow), "csv", "npy", "npz"; None for other files."""
     file, start = Path(path), _start_of(path)
     for mark, kind in TABLES.items():
         if start.startswith(mark):
@@ -49,13 +49,13 @@ def table_kind(path: str | os.PathLike[str]) -> str | None:
 
 
 def text_suffix(file: Path) -> str:
-    """Return the suffix of a file, of a compressed one the suffix before."""
+    """Return the suffix of a file; for a compressed file, the suffix before."""
     stem = file.with_suffix("") if file.suffix.lower() in COMPRESSED else file
     return stem.suffix.lower()
 
 
 def looks_like_data(path: str | os.PathLike[str]) -> bool:
-    """Whether a file begins as converted data do, and not as any text."""
+    """Whether a file begins like converted data, and not like text."""
     return _start_of(path)[4:9] == b"\0\0\0\0{"  # of a safetensors file
 
 
@@ -68,7 +68,7 @@ def _start_of(path: str | os.PathLike[str]) -> bytes:
 
 
 def kind_of(start: bytes) -> str | None:
-    r"""Return what a file with these first bytes is, or None where that is not known.
+    r"""Return the kind of a file with these first bytes, or None if it is unknown.
 
     Examples
     --------
@@ -76,15 +76,15 @@ def kind_of(start: bytes) -> str | None:
     >>> kind_of(b"PAR1\x15\x04")
     'a Parquet file'
     """
-    if start[LENGTH : LENGTH + 1] == b"{":  # safetensors, whose length comes first
+    if start[LENGTH : LENGTH + 1] == b"{":  # safetensors, which begins with a length
         return None
     if _is_arff(start):
-        return "an ARFF file, of Weka (convert it to CSV or Parquet)"
+        return "an ARFF file of Weka (convert it to CSV or Parquet)"
     return next((kind for begin, kind in KINDS.items() if re.match(begin, start, re.DOTALL)), None)
 
 
 def _is_arff(start: bytes) -> bool:
-    """Whether the first line that is no comment names a relation."""
+    """Whether the first line that is not a comment names a relation."""
     lines = (line.strip() for line in start.splitlines())
     first = next((line for line in lines if line and not line.startswith(b"%")), b"")
     return first.lower().startswith(b"@relation")

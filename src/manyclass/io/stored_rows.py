@@ -1,4 +1,4 @@
-"""Rows of X, sparse or dense, and their labels, one or a set of each, whole or in blocks."""
+"""Sparse or dense rows of X with a label or label set per row, complete or in blocks."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from numpy.typing import DTypeLike, NDArray
 from manyclass.utils.labels import classes_of_sets
 from manyclass.utils.types import Array, CsrArray, Label, Rows
 
-MAX_SIZE = np.iinfo(np.int32).max  # of rows and columns, as in training
+MAX_SIZE = np.iinfo(np.int32).max  # largest number of rows and columns, as in training
 # With more non-zeros indptr must be int64, and SciPy would copy the indices to int64.
 MAX_NARROW = np.iinfo(np.int32).max
 
@@ -35,14 +35,14 @@ class StoredLabelSets:
         return StoredLabelSets(ends - ends[0], self.places[ends[0] : ends[-1]])
 
     def take(self, rows: NDArray[np.int32]) -> StoredLabelSets:
-        """Return the sets of some rows, each as often as it is named."""
+        """Return the sets of the given rows, which may repeat."""
         lengths = np.diff(self.indptr)[rows]
         indptr = _ends(lengths)
         entries = np.arange(indptr[-1]) + np.repeat(self.indptr[rows] - indptr[:-1], lengths)
         return StoredLabelSets(indptr, self.places[entries])
 
     def named(self, classes: Array) -> list[frozenset[Label]]:
-        """Return the set of the labels of every row."""
+        """Return the label set of every row."""
         names = classes[self.places].tolist()
         return [frozenset(names[begin:end]) for begin, end in pairwise(self.indptr.tolist())]
 
@@ -50,7 +50,7 @@ class StoredLabelSets:
 def canonical_label_sets(
     indptr: NDArray[np.int64], places: NDArray[np.int32], n_classes: int
 ) -> StoredLabelSets:
-    """Return sets whose places have any order and may be there twice."""
+    """Return label sets from class indices in any order, possibly with duplicates."""
     rows = np.repeat(np.arange(len(indptr) - 1), np.diff(indptr))
     keys = rows * n_classes + places
     if (keys[1:] > keys[:-1]).all():
@@ -63,7 +63,7 @@ def canonical_label_sets(
 
 
 def numbered(rows: Sequence[Collection[Label]]) -> tuple[StoredLabelSets, Array]:
-    """Return sets of labels as places in the classes, and these, ascending."""
+    """Return label sets as places in the classes, and these, ascending."""
     classes = classes_of_sets(rows)
     places = {label: place for place, label in enumerate(classes.tolist())}
     found = np.array([places[label] for row in rows for label in row], np.int32)
@@ -72,7 +72,7 @@ def numbered(rows: Sequence[Collection[Label]]) -> tuple[StoredLabelSets, Array]
 
 
 def single_sets(places: NDArray[np.int32]) -> StoredLabelSets:
-    """Return sets of one label each."""
+    """Return label sets with one label each."""
     return StoredLabelSets(np.arange(len(places) + 1, dtype=np.int64), places)
 
 
@@ -80,11 +80,11 @@ def _ends(lengths: NDArray[np.int64]) -> NDArray[np.int64]:
     return np.concatenate([np.zeros(1, np.int64), lengths.cumsum()])
 
 
-StoredLabels: TypeAlias = "NDArray[np.int32] | StoredLabelSets"  # places in the classes
+StoredLabels: TypeAlias = "NDArray[np.int32] | StoredLabelSets"  # class indices
 
 
 class StoredSparseRows(NamedTuple):
-    """X as CSR, and the places of each row's label, or labels, in the classes."""
+    """X as CSR, and the class indices of each row's label or labels."""
 
     indptr: NDArray[np.int64]
     indices: NDArray[np.int32]
@@ -111,17 +111,17 @@ class StoredSparseRows(NamedTuple):
 
     @property
     def n_stored(self) -> int:
-        """Number of values."""
+        """Number of stored values."""
         return len(self.indices)
 
     def block_end(self, begin: int, block_values: int) -> int:
-        """Return where a block of about so many values ends, behind one row at least."""
+        """Return the end of a block with about this number of values and at least one row."""
         goal = self.indptr[begin] + block_values
         end = int(np.searchsorted(self.indptr, goal, side="right")) - 1
         return min(max(end, begin + 1), begin + block_values, len(self.labels))
 
     def between(self, begin: int, end: int) -> StoredSparseRows:
-        """Return some of the rows, on the same memory but for ``indptr``."""
+        """Return a range of the rows, without copying except ``indptr``."""
         ends = self.indptr[begin : end + 1]
         entries = slice(int(ends[0]), int(ends[-1]))
         return self._replace(
@@ -145,7 +145,7 @@ class StoredSparseRows(NamedTuple):
 
 
 class StoredDenseRows(NamedTuple):
-    """X as an array, and the places of each row's label, or labels, in the classes."""
+    """X as an array, and the class indices of each row's label or labels."""
 
     values: Array  # (n, d), C order
     labels: StoredLabels
@@ -158,7 +158,7 @@ class StoredDenseRows(NamedTuple):
 
     @property
     def n_stored(self) -> int:
-        """Number of values."""
+        """Number of stored values."""
         return int(self.values.size)
 
     def matrix(self) -> Array:
@@ -170,11 +170,11 @@ class StoredDenseRows(NamedTuple):
         return np.asarray(self.classes[places_of(self)])
 
     def block_end(self, begin: int, block_values: int) -> int:
-        """Return where a block of about so many values ends, behind one row at least."""
+        """Return the end of a block with about this number of values and at least one row."""
         return min(begin + max(1, block_values // max(1, self.n_features)), len(self.labels))
 
     def between(self, begin: int, end: int) -> StoredDenseRows:
-        """Return some of the rows, on the same memory."""
+        """Return a range of the rows, without copying."""
         return self._replace(values=self.values[begin:end], labels=self.labels[begin:end])
 
     def wanted(self, name: str, n_features: int | None, dtype: DTypeLike | None) -> StoredDenseRows:
@@ -191,13 +191,13 @@ StoredRows: TypeAlias = StoredSparseRows | StoredDenseRows
 
 
 def places_of(rows: StoredRows) -> NDArray[np.int32]:
-    """Return the place of every row's label in the classes, of rows with one each."""
+    """Return the class index of every row, for rows with one label each."""
     assert not isinstance(rows.labels, StoredLabelSets)
     return rows.labels
 
 
 def label_sets(rows: StoredRows) -> list[frozenset[Label]]:
-    """Return the set of every row's labels; of rows with one class each, sets of one."""
+    """Return the label set of every row; rows with one class become sets with one label."""
     labels = rows.labels if isinstance(rows.labels, StoredLabelSets) else single_sets(rows.labels)
     return labels.named(rows.classes)
 
@@ -211,7 +211,7 @@ def _converted(values: Array, dtype: DTypeLike | None, name: str) -> Array:
 
 
 class StoredBlocks:
-    """Blocks of stored rows, for data larger than the memory, as ``SvmlightBlocks`` for text.
+    """Blocks of stored rows, for data larger than the memory, like ``SvmlightBlocks`` for text.
 
     A block has about ``block_values`` values, and one row at least. Attributes are those of
     ``SvmlightBlocks``; ``classes`` are those with a row.
@@ -229,7 +229,7 @@ class StoredBlocks:
         self.largest_block = int(np.diff(self._ends).max())
 
     def labelled(self) -> StoredBlocks:
-        """Return these blocks, which have labels."""
+        """Return the blocks themselves, which have labels."""
         return self
 
     def __iter__(self) -> Iterator[tuple[Rows, Array]]:

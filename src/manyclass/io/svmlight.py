@@ -1,7 +1,7 @@
 """Read a file in svmlight / LIBSVM format.
 
-The file is cut into pieces of whole lines; the compiled core parses each piece, in threads where
-n_jobs allows; the parsed rows are appended in order to the arrays of the result.
+The file is divided into pieces of whole lines. The compiled core parses the pieces in `n_jobs`
+threads. The parsed rows are appended in order to the arrays of the result.
 """
 
 from __future__ import annotations
@@ -51,52 +51,53 @@ def load_svmlight(
 ) -> tuple[CsrArray, Any]:
     r"""Load a file in svmlight / LIBSVM format, plain or compressed.
 
-    A line holds an example: ``LABEL INDEX:VALUE INDEX:VALUE ...``, in UTF-8. Behind a ``#`` comes
-    a comment; blank lines and ``qid:N`` are skipped. Files that gzip, bzip2 or xz compressed are
-    recognized by their content, whatever they are called.
+    A line holds an example: ``LABEL INDEX:VALUE INDEX:VALUE ...``, in UTF-8. Text after ``#`` is a
+    comment; blank lines and ``qid:N`` are skipped. Files compressed by gzip, bzip2 or xz are
+    recognized by their content, regardless of their names.
 
     Parameters
     ----------
     path : str or os.PathLike
-        The file. It must not be cut short while it is being read.
+        The file. It must not be truncated while it is read.
     n_features : int, default=None
-        Number of columns of `X`; None: as many as the largest index asks for. Give the training
-        data's number when loading test data.
+        Number of columns of `X`; None: determined by the largest index. For test data, pass the
+        number of features of the training data.
     dtype : {numpy.float32, numpy.float64}, default=numpy.float32
         Type of the values of `X`.
     n_jobs : int, default=None
         Number of threads, as in joblib: None is 1, -1 one per core.
     zero_based : bool, default=False
-        Whether the file's indices count from 0 instead of 1.
+        Whether the indices in the file start at 0 instead of 1.
     sort : bool, default=False
-        Whether to sort a row whose indices are not ascending; else it is an error.
+        Whether to sort rows with indices that are not ascending. If False, such rows raise an
+        error.
     sum_duplicates : bool, default=False
-        Whether to add up the values that a row gives for the same index; else it is an error.
+        Whether to add up values of a row with the same index. If False, such rows raise an error.
     multilabel : bool, default=False
-        Whether a line begins with the labels of its row, ``3,7,12 1:0.5 ...``, or with none of
-        them: ``1:0.5 ...``.
+        Whether a line begins with a label set, ``3,7,12 1:0.5 ...``, which may be empty:
+        ``1:0.5 ...``.
     verbose : int, default=0
-        1: show how much is read, on a line of standard error where that is a terminal.
+        1: show the progress, if standard error is a terminal.
 
     Returns
     -------
     X : scipy.sparse.csr_array of shape (n_samples, n_features)
-        The examples, in the canonical format: indices strictly ascending in each row. Zeros that
-        the file spells out are kept. Indices are int32 if the number of columns and the number
-        of stored values allow it, else int64.
+        The examples, in canonical format: indices strictly ascending in each row. Explicit zeros
+        are kept. Indices are int32 if the number of columns and the number of stored values
+        allow it, else int64.
     y : ndarray of shape (n_samples,)
         The labels: int64 if all are written as integers, float64 if all are numbers, else text.
-        With `multilabel`, a list of frozenset of int, of float or of str.
+        With `multilabel`, a list of frozensets of int, float or str.
 
     Raises
     ------
     ValueError
-        If the file is malformed; the message says where, as in ``FILE:LINE: what; what to do``.
-        Also if an argument is out of range.
+        If the file is malformed (the message has the form ``FILE:LINE: problem; advice``), or an
+        argument is out of range.
     OSError
-        If the file can't be read: FileNotFoundError, IsADirectoryError, PermissionError.
+        If the file cannot be read: FileNotFoundError, IsADirectoryError, PermissionError.
     MemoryError
-        If the data don't fit into the machine's memory; the message names the file.
+        If the data do not fit into memory; the message names the file.
 
     Examples
     --------
@@ -137,7 +138,7 @@ def load_svmlight(
 
 @contextmanager
 def lack_of_memory(name: str) -> Iterator[None]:
-    """Let a lack of memory name the file that is read."""
+    """Add the name of the file to a MemoryError."""
     try:
         yield
     except MemoryError:
@@ -175,7 +176,7 @@ def read_rows(
 
 
 class CsrBuilder:
-    """Builds a CSR matrix and the codes of its rows chunk by chunk."""
+    """Builds a CSR matrix and the codes of its rows, chunk by chunk."""
 
     def __init__(self, dtype: DType) -> None:
         self._max_index = -1
@@ -194,7 +195,7 @@ class CsrBuilder:
         return self._indices.size
 
     def append(self, chunk: Chunk, codes: npt.NDArray[np.int32], share: float) -> None:
-        """Append the rows of a chunk; `share`: the part of all rows that is appended then."""
+        """Append the rows of a chunk; `share` is the fraction of all rows appended after it."""
         n_before = self._indices.size
         self._codes.append(codes, share)
         self._max_index = max(self._max_index, chunk.max_index)
@@ -206,7 +207,7 @@ class CsrBuilder:
         self._row_ends.append(chunk.row_ends, share, shift=n_before)
 
     def finish(self, n_features: int) -> tuple[CsrArray, npt.NDArray[np.int32]]:
-        """Return X and the codes; `n_features` 0: the largest index plus 1."""
+        """Return X and the codes; `n_features` 0 means the largest index plus 1."""
         shape = (len(self), n_features or self._max_index + 1)
         if shape[1] > np.iinfo(np.int32).max:
             self._widen()
@@ -230,7 +231,7 @@ class GrowingArray:
         self._array = np.empty(0, dtype)
 
     def append(self, part: Array, share: float, shift: int = 0) -> None:
-        """Append `part` + `shift`; `share`: the part of all elements that is appended then."""
+        """Append `part` + `shift`; `share` is the fraction of all elements appended after it."""
         end = self.size + len(part)
         if end > len(self._array):
             self._reserve(end + end // 4, share)
@@ -248,7 +249,7 @@ class GrowingArray:
         self._array[: self.size] = old[: self.size]
 
     def finish(self) -> Array:
-        """Return the array, cut to its size; this object is empty then."""
+        """Return the array, cut to its size; this object is then empty."""
         array, self._array = self._array, self._array[:0].copy()
         array.resize(self.size, refcheck=False)
         return array
@@ -257,7 +258,7 @@ class GrowingArray:
         if self.size > 0:
             self._array.resize(capacity, refcheck=False)
             return
-        try:  # for all elements; the system allocates on first use
+        try:  # for all elements; the system allocates memory on first use
             self._array = np.empty(int(capacity / share), self._array.dtype)
         except MemoryError:
             self._array = np.empty(capacity, self._array.dtype)

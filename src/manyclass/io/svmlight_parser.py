@@ -1,4 +1,4 @@
-"""Parse text in svmlight format piece by piece, in threads, and number its labels."""
+"""Parse text in svmlight format by pieces, in threads, and number its labels."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class Chunk(NamedTuple):
 
 
 class Placed(NamedTuple):
-    """A chunk, the lines before it, and the `share` of its piece."""
+    """A chunk, the number of lines before it, and the `share` of its piece."""
 
     chunk: Chunk
     n_lines: int
@@ -56,7 +56,7 @@ class LineError(ValueError):
         return "{}:{}: {}".format(*self.args)
 
     def behind(self, n_lines: int) -> LineError:
-        """Return the same error, so many lines farther down."""
+        """Return the same error with its line number increased."""
         name, line, words = self.args
         return LineError(name, line + n_lines, words)
 
@@ -98,7 +98,7 @@ class Parser:
 def read_chunks(
     name: str, parts: Iterable[Piece], parse: Callable[[Piece], Chunk], n_jobs: int
 ) -> Generator[Placed]:
-    """Yield the pieces of the file `name` parsed, in order; ValueError says where it is wrong."""
+    """Yield the parsed pieces of the file `name`, in order; a ValueError names the line."""
     n_lines = 0
     try:
         with closing(_in_order(partial(_as_far_as_good, parse), parts, n_jobs)) as chunks:
@@ -110,7 +110,7 @@ def read_chunks(
     except CorruptInputError as error:
         fail(name, n_lines + 1, str(error), None, error.advice)
     except ValueError as error:
-        if len(error.args) != 4:  # none of the core's
+        if len(error.args) != 4:  # not an error of the core
             raise
         _, problem, found, advice = error.args
         fail(name, n_lines + 1, problem, found, advice)
@@ -123,7 +123,7 @@ def fail(name: str, line: int, problem: str, found: bytes | str | None, advice: 
 
 
 def fail_without_examples(name: str, n_lines: int) -> NoReturn:
-    """Raise the error of a file that holds no row."""
+    """Raise the error of a file without rows."""
     fail(name, max(n_lines, 1), "no examples", None, "is this the right file?")
 
 
@@ -140,7 +140,7 @@ def _as_far_as_good(
     try:
         return parse(piece), None
     except ValueError as error:
-        if len(error.args) != 4:  # none of the core's
+        if len(error.args) != 4:  # not an error of the core
             raise
         lines = bytes(piece.text).split(b"\n", error.args[0] - 1)[:-1]
         before = b"".join(line + b"\n" for line in lines)
@@ -150,7 +150,7 @@ def _as_far_as_good(
 def _in_order(
     parse: Callable[[Piece], R], parts: Iterable[Piece], n_jobs: int
 ) -> Generator[tuple[R, float]]:
-    """Parse the pieces and yield what becomes of them, in order; few are in memory at once."""
+    """Parse the pieces and yield the results in order; few are in memory at a time."""
     if n_jobs == 1:
         for piece in parts:
             yield parse(piece), piece.share
@@ -166,7 +166,7 @@ def _in_order(
                     future, share = under_way.popleft()
                     yield future.result(), share
                     del future
-        except CorruptInputError as error:  # after the lines before it, which may hold errors
+        except CorruptInputError as error:  # after the previous lines, which may have errors
             damage = error
         while under_way:
             future, share = under_way.popleft()
@@ -183,10 +183,10 @@ class Labels:
     def __init__(self, name: str, *, are_sets: bool = False) -> None:
         self._are_sets = are_sets
         self._codes: dict[bytes, int] = {}
-        self._words: dict[bytes, int] = {}  # labels that the sets hold
-        self._entries: list[int] = []  # codes of the words of all sets
-        self._ends = [0]  # of each set in them
-        self._n_words = 0  # that are checked
+        self._words: dict[bytes, int] = {}  # labels in the sets
+        self._entries: list[int] = []  # codes of the labels of all sets
+        self._ends = [0]  # end of each set in them
+        self._n_words = 0  # number of labels that are checked
         self._lines: list[int] = []
         self.name = name
 
@@ -216,7 +216,7 @@ class Labels:
         return list(self._codes)
 
     def decode(self) -> Array:
-        """Return the labels, by their codes, of the type that all of them allow."""
+        """Return the labels by their codes, with a dtype that fits all labels."""
         n_known = self._n_words if self._are_sets else len(self._lines)
         known = list(islice(self._words if self._are_sets else self._codes, n_known))
         try:
@@ -226,7 +226,7 @@ class Labels:
             raise LineError(self.name, line, f"the label {error.words}") from None
 
     def decode_sets(self) -> tuple[StoredLabelSets, Array]:
-        """Return the sets of labels, by their codes, and the classes, ascending."""
+        """Return the label sets by their codes, and the classes, ascending."""
         # Labels that are written differently may be equal: 1, +1 and 1.0.
         classes, inverse = np.unique(self.decode(), return_inverse=True)
         places = inverse.astype(np.int32)[np.array(self._entries, np.int32)]
@@ -234,15 +234,15 @@ class Labels:
 
     @contextmanager
     def first_error(self) -> Iterator[None]:
-        """Raise the error of a label before that of a later line."""
+        """Raise the error of a label if its line precedes the line of an error."""
         try:
             yield
         except LineError:
-            self.decode()  # of the lines so far
+            self.decode()  # label error in the lines so far
             raise
 
     def _line_of(self, label: bytes) -> int:
-        """Return the first line that has a label."""
+        """Return the first line with a label."""
         return next(
             line
             for written, line in zip(self._codes, self._lines, strict=False)
@@ -253,7 +253,7 @@ class Labels:
         """Add the labels of a set."""
         words, known = label.split(b",") if label else [], self._words
         if not all(words):
-            self._fail(line, "a label of several is empty", label, "write 3,7,12 without blanks")
+            self._fail(line, "one of several labels is empty", label, "write 3,7,12 without blanks")
         self._entries += [known.setdefault(word, len(known)) for word in words]
         self._ends.append(len(self._entries))
         for word in islice(known, self._n_words, None):
@@ -261,7 +261,7 @@ class Labels:
         self._n_words = len(known)
 
     def _check(self, label: bytes, line: int) -> None:
-        """Refuse a label that is no text, or several numbers."""
+        """Refuse a label that is not UTF-8, or that holds several numbers."""
         try:
             text = label.decode()
         except UnicodeDecodeError:
@@ -269,7 +269,7 @@ class Labels:
         self._refuse_several(label, text, line)
 
     def _refuse_several(self, label: bytes, text: str, line: int) -> None:
-        """Refuse numbers that are separated: by commas of a row, by other signs within a set."""
+        """Refuse several numbers: separated by commas in a label, by other characters in a set."""
         parts = re.split("[;|]" if self._are_sets else ",", text)
         if len(parts) == 1 or None in map(number_of, parts):
             return

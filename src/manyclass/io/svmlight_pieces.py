@@ -1,4 +1,4 @@
-"""Cut a text file, plain or compressed, into pieces of whole lines."""
+"""Divide a plain or compressed text file into pieces of whole lines."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from typing import IO, NamedTuple, TypeAlias
 from manyclass.io.file_signatures import LONGEST, kind_of
 from manyclass.utils.progress import Seen
 
-# Small enough for a core's cache, large enough that the work per chunk in Python vanishes.
+# Small enough for a core's cache, large enough that the work per chunk in Python is negligible.
 _CHUNK_BYTES = 1 << 20
 _MAPPED_BYTES = 1 << 24
 # A small compressed file may hold a line larger than the memory.
 _MAX_LINE_BYTES = 1 << 28
-_OF_CONVERTED = b"\0\0\0\0{"  # what follows the first four bytes of a safetensors file
+_OF_CONVERTED = b"\0\0\0\0{"  # bytes after the first four bytes of a safetensors file
 _BOM = b"\xef\xbb\xbf"
 Stream: TypeAlias = "IO[bytes] | gzip.GzipFile | bz2.BZ2File | lzma.LZMAFile"
 _OPENERS: dict[bytes, Callable[[IO[bytes]], Stream]] = {
@@ -34,14 +34,14 @@ _OPENERS: dict[bytes, Callable[[IO[bytes]], Stream]] = {
 
 
 class Piece(NamedTuple):
-    """Whole lines of a file, and the share of the file that ends with them (1 if unknown)."""
+    """Whole lines of a file, and the share of the file up to their end (1 if unknown)."""
 
     text: bytes | memoryview
     share: float
 
 
 class CorruptInputError(Exception):
-    """Truncated or corrupt input after the last piece; carries advice."""
+    """Truncated or corrupt input after the last piece, with advice."""
 
     def __init__(self, problem: str, advice: str = "get the file again") -> None:
         super().__init__(problem)
@@ -51,17 +51,17 @@ class CorruptInputError(Exception):
 def pieces(
     file: IO[bytes], n_bytes: int = sys.maxsize, *, may_map: bool = True
 ) -> Generator[Piece]:
-    """Cut an open file into whole lines, decompressed if need be, small pieces or `n_bytes` each.
+    """Divide an open file into pieces of whole lines, decompressed, small or of `n_bytes` each.
 
-    Mapping a file is quicker than reading it, but it must not be cut short then.
+    Mapping a file is faster than reading it, but the file must not be truncated meanwhile.
     """
     n_bytes = min(n_bytes, _CHUNK_BYTES)
     start = file.peek(LONGEST)[:LONGEST]  # type: ignore[attr-defined]  # buffered readers have it
     size = _regular_size(file)
     if start[4:9] == _OF_CONVERTED:
         if size:
-            advice = "use load_data, or load_model of a model"
-            raise CorruptInputError("the file is converted data or a model, no text", advice)
+            advice = "use load_data, or load_model for a model"
+            raise CorruptInputError("the file is converted data or a model, not text", advice)
         raise CorruptInputError(
             "converted data cannot be read from a pipe", "give the name of the file"
         )
@@ -85,14 +85,14 @@ def pieces(
 
 
 def _refuse_foreign(start: bytes) -> None:
-    """Refuse text, as it is or decompressed, that begins as a file of another program."""
+    """Refuse text, plain or decompressed, that begins like a file of a different program."""
     kind = kind_of(start)
     if kind:
         raise CorruptInputError(f"the file is {kind}", "give a file in svmlight format, as text")
 
 
 def seen(parts: Generator[Piece], see: Seen) -> Generator[Piece]:
-    """Yield pieces, and say how many bytes of text they are and which share of the file."""
+    """Yield pieces, and report their number of bytes and share of the file."""
     with closing(parts):
         n_bytes = 0
         for piece in parts:
@@ -102,20 +102,20 @@ def seen(parts: Generator[Piece], see: Seen) -> Generator[Piece]:
 
 
 def can_be_cut(file: IO[bytes]) -> bool:
-    """Whether an open file is plain text of a known size, so that it can be read from anywhere."""
+    """Whether an open file is plain text of a known size, so that it can be read at any offset."""
     start = file.peek(8)[:8]  # type: ignore[attr-defined]  # buffered readers have it
     return bool(_regular_size(file)) and not start.startswith(tuple(_OPENERS))
 
 
 def pieces_of_part(file: IO[bytes], part: int, n_parts: int) -> Generator[Piece]:
-    """Cut one of `n_parts` parts of such a file, the lines that begin in it, into small pieces."""
+    """Divide the lines that begin in one of `n_parts` parts of such a file into small pieces."""
     text = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
     begin, end = (_line_from(text, len(text) * q // n_parts) for q in (part, part + 1))
     yield from _mapped_pieces(text, _CHUNK_BYTES, begin, end)
 
 
 def _line_from(text: mmap.mmap, place: int) -> int:
-    """Return where the first line begins that does not begin before a place."""
+    """Return the offset of the first line that begins at or after an offset."""
     if place == 0:
         return len(_BOM) if text[: len(_BOM)] == _BOM else 0
     newline = text.find(b"\n", place - 1)
@@ -140,7 +140,7 @@ def _mapped_pieces(text: mmap.mmap, n_bytes: int, begin: int, last: int) -> Iter
     first = dropped = begin
     while begin < last:
         if begin - dropped > _MAPPED_BYTES and hasattr(mmap, "MADV_DONTNEED"):
-            # The process needn't hold what it has read; a page still in use is mapped again.
+            # The process need not keep pages that it has read; a page still in use is mapped again.
             text.madvise(mmap.MADV_DONTNEED, 0, begin // mmap.PAGESIZE * mmap.PAGESIZE)
             dropped = begin
         newline = text.find(b"\n", min(begin + n_bytes, last) - 1)
@@ -160,8 +160,8 @@ def _file_pieces(file: IO[bytes], n_bytes: int, share: Callable[[], float]) -> I
 
 
 def _stream_pieces(stream: Stream, n_bytes: int, share: Callable[[], float]) -> Iterator[Piece]:
-    rest: list[bytes] = []  # a line that has not ended yet
-    n_rest = 0  # its bytes
+    rest: list[bytes] = []  # an incomplete line
+    n_rest = 0  # its number of bytes
     is_first = True
     while block := _read(stream, max(n_bytes, len(_BOM))):
         if is_first:
@@ -180,15 +180,15 @@ def _stream_pieces(stream: Stream, n_bytes: int, share: Callable[[], float]) -> 
 
 @contextmanager
 def _damage_named() -> Iterator[None]:
-    """Name what is wrong with compressed data."""
+    """Turn errors of damaged compressed data into CorruptInputError."""
     try:
         yield
     except EOFError:
-        raise CorruptInputError("the compressed data are cut off after this line") from None
+        raise CorruptInputError("the compressed data are truncated after this line") from None
     except (zlib.error, lzma.LZMAError) as error:
         raise CorruptInputError(f"the compressed data are damaged: {error}") from None
     except OSError as error:
-        if error.errno is not None:  # the disk's own
+        if error.errno is not None:  # an error of the disk
             raise
         raise CorruptInputError(f"the compressed data are damaged: {error}") from None
 

@@ -1,4 +1,4 @@
-"""Read files in svmlight / LIBSVM format in blocks of rows: for data larger than the memory.
+"""Read files in svmlight / LIBSVM format in blocks of rows, for data larger than the memory.
 
 The first pass checks and counts the file. Each later pass parses it again and checks that it has
 not changed.
@@ -44,7 +44,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class LabelledBlocks:
-    """Blocks with labels in the place of codes."""
+    """Blocks with labels instead of codes."""
 
     blocks: SvmlightBlocks
 
@@ -56,28 +56,31 @@ class LabelledBlocks:
 
 
 class SvmlightBlocks:
-    r"""A file in svmlight / LIBSVM format, read in blocks of rows, again and again.
+    r"""A file in svmlight / LIBSVM format, read in blocks of rows, repeatedly.
 
-    Making it reads the file once, to check it and to count. Each iteration over it is one more
-    pass: pairs ``(X, codes)`` in the order of the file; their concatenation is what `load_svmlight`
-    returns. About two blocks are in memory at a time, however long the file is;
-    with several threads, the next block is made while the caller works on this one.
+    The constructor reads the file once, to check it and to count rows, features and labels. Each
+    iteration makes one more pass and yields pairs ``(X, codes)`` in the order of the file, where
+    ``classes[codes]`` are the labels. Concatenated, they are the result of ``load_svmlight``. About
+    two blocks are in memory at a time. With several threads, the next block is read while the
+    current one is used.
 
     Parameters
     ----------
     path : str or os.PathLike
-        The file, as for `load_svmlight`, but a regular one: a pipe cannot be read twice.
+        The file, as in ``load_svmlight``. It must be a regular file, as a pipe cannot be read
+        twice.
     n_features, dtype, n_jobs, zero_based, sort, sum_duplicates, multilabel
-        As for `load_svmlight`.
+        See ``load_svmlight``.
     block_bytes : int, default=2**26
-        Bytes of text, decompressed, in a block, roughly: it holds whole lines, one at least.
+        Approximate number of bytes of decompressed text in a block, which holds whole lines, at
+        least one.
     verbose : int, default=0
-        1: show how much of the first pass is done, as `load_svmlight` does.
+        1: show the progress of the first pass, if standard error is a terminal.
 
     Attributes
     ----------
     name : str
-        Of the file, as it was given.
+        Name of the file, as given.
     dtype : numpy.dtype
         Type of the values of every block.
     n_rows : int
@@ -85,26 +88,26 @@ class SvmlightBlocks:
     n_features : int
         Number of columns of every block.
     n_nonzero : int
-        Number of stored values of all blocks, zeros that the file spells out included.
+        Number of stored values of all blocks, including explicit zeros.
     classes : ndarray of shape (n_classes,)
-        The distinct labels, ascending: int64, float64 or text, as `load_svmlight` returns them.
+        The distinct labels, ascending: int64, float64 or text, as in ``load_svmlight``.
     class_counts : ndarray of shape (n_classes,), int64
-        How many examples each class has.
+        Number of examples of each class.
     sets : StoredLabelSets or None
-        With `multilabel`, the distinct sets of labels, places in `classes`; the codes of a block
-        are then numbers of these sets. They are in memory.
+        With `multilabel`, the distinct label sets, as indices of `classes`; the codes of a block
+        are then numbers of these sets. All distinct sets are in memory.
     largest_block : int
         Number of rows of the largest block.
 
     Raises
     ------
     ValueError
-        If the file is malformed, as from `load_svmlight`, or can be read only once; if an
-        argument is out of range. While iterating: if the file is no longer what it was.
+        If the file is malformed, as in ``load_svmlight``, or can be read only once; if an argument
+        is out of range. During iteration: if the file has changed.
     OSError
-        If the file can't be read, at any time.
+        If the file cannot be read, at any time.
     MemoryError
-        If a block doesn't fit into the machine's memory; the message names the file.
+        If a block does not fit into memory; the message names the file.
 
     Examples
     --------
@@ -169,7 +172,7 @@ class SvmlightBlocks:
         return blocks(Event()) if n_jobs == 1 else prefetched(blocks, THREAD_NAME)
 
     def labelled(self) -> LabelledBlocks:
-        """Return the same blocks with labels in the place of codes, as ``fit_blocks`` wants them.
+        """Return the same blocks with labels instead of codes, for ``fit_blocks``.
 
         Returns
         -------
@@ -179,10 +182,12 @@ class SvmlightBlocks:
         Raises
         ------
         ValueError
-            If rows have sets of labels.
+            If rows have label sets.
         """
         if self.sets is not None:
-            raise ValueError(f"{self.name}: rows have sets of labels, which train in memory alone")
+            raise ValueError(
+                f"{self.name}: rows have label sets, which can be trained on only in memory"
+            )
         return LabelledBlocks(self)
 
     def _take_labels(self, survey: Survey, *, are_sets: bool) -> None:
@@ -214,7 +219,7 @@ class SvmlightBlocks:
         return survey
 
     def _blocks(self, n_jobs: int, stopped: Event) -> Generator[Block]:
-        """Make a later pass, in which any error in the text means that the file has changed."""
+        """Make a later pass, where any error in the text means that the file has changed."""
         try:
             with closing(self._read(n_jobs, stopped)) as chunks:
                 yield from self._filled(chunks)
@@ -279,7 +284,7 @@ class SvmlightBlocks:
         if self._stamp is None:
             self._stamp = stamp
         elif stamp != self._stamp:
-            raise self._changed("its size or time of change")
+            raise self._changed("its size or modification time")
 
     def _changed(self, reason: str) -> _ChangedError:
         return _ChangedError(
@@ -293,34 +298,35 @@ class SvmlightBlocks:
 
 
 class _ChangedError(ValueError):
-    """The file is not the one that the first pass read."""
+    """The file has changed since the first pass."""
 
 
 def _with_shares(parts: Iterable[Piece], block_bytes: int, stopped: Event) -> Generator[Piece]:
-    """Set the share of each piece of its block; 1 ends a block."""
+    """Set the share of each piece in its block; 1 ends a block."""
     n_bytes = 0
     for text, _ in parts:
         if stopped.is_set():
             return
         n_bytes += len(text)
-        is_last = n_bytes + len(text) / 2 >= block_bytes  # the next would exceed the goal by more
+        # The next piece would exceed the goal by more.
+        is_last = n_bytes + len(text) / 2 >= block_bytes
         yield Piece(text, 1.0 if is_last else n_bytes / block_bytes)
         if is_last:
             n_bytes = 0
 
 
 class Survey:
-    """Counts of the first pass: rows, features, labels; memory grows with the labels alone."""
+    """Counts of the first pass: rows, features, labels; only labels need memory."""
 
     def __init__(self, labels: Labels) -> None:
         self.labels = labels
-        self.label_counts = np.zeros(0, np.int64)  # may be longer than there are labels
+        self.label_counts = np.zeros(0, np.int64)  # may be longer than the number of labels
         self.n_rows = self.n_nonzero = self.n_lines = self.largest_block = 0
         self.max_index = -1
-        self._block = 0  # rows of the block under way
+        self._block = 0  # rows of the current block
 
     def add(self, placed: Placed) -> None:
-        """Count a chunk in."""
+        """Add the counts of a chunk."""
         chunk = placed.chunk
         codes = self.labels.merge(chunk.labels, placed.n_lines + chunk.label_lines)
         if len(self.labels) > len(self.label_counts):
@@ -337,7 +343,7 @@ class Survey:
 
 
 def prefetched(make: Callable[[Event], Generator[T]], thread_name: str) -> Generator[T]:
-    """Yield the items of a generator, each computed in a thread while the previous is in use."""
+    """Yield the items of a generator, each computed in a thread while the previous is used."""
     stopped = Event()
     source = make(stopped)
     executor = ThreadPoolExecutor(1, thread_name_prefix=thread_name)

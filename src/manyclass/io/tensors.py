@@ -1,4 +1,4 @@
-"""Read, map and write safetensors files, with checksums and the format's name in the header."""
+"""Read, map and write safetensors files, with checksums and a format name in the header."""
 
 from __future__ import annotations
 
@@ -32,13 +32,13 @@ DTYPES = {
     **{f"F{8 * size}": f"f{size}" for size in (2, 4, 8)},
     "BOOL": "?",
 }
-PART = 1 << 26  # bytes between which Ctrl-C is heard
-# Raised by an invalid header.
+PART = 1 << 26  # bytes between two checks for Ctrl-C
+# Errors of an invalid header.
 ODDITIES = (
     ValueError, TypeError, LookupError, AttributeError, OverflowError, RecursionError, struct.error
 )  # fmt: skip
 Tensors = dict[str, Array]
-# What files of this package hold, by the header entry ``format``.
+# Content of the files of this package, by the header entry ``format``.
 OF_FORMATS = {
     "manyclass": "a model",
     "manyclass-data": "data",
@@ -58,7 +58,7 @@ class Header(NamedTuple):
 
     @property
     def intact(self) -> bool:
-        """Whether the header has a checksum of its bytes, which is right."""
+        """Whether the header has a correct checksum of its bytes."""
         found = OWN_CHECKSUM.search(self.content)
         return found is not None and with_checksum(self.content) == self.content
 
@@ -76,14 +76,14 @@ def _header(file: IO[bytes]) -> Header:
     prefix = file.read(LENGTH.size)
     (length,) = LENGTH.unpack(prefix)
     if length > min(MAX_HEADER, os.fstat(file.fileno()).st_size):
-        raise ValueError("the header does not lie in the file")
+        raise ValueError("the header is not within the file")
     text = file.read(length)
     tensors = json.loads(text)
     if not isinstance(tensors, dict):
-        raise ValueError("the header is no table")
+        raise ValueError("the header is not a JSON object")
     metadata = tensors.pop(METADATA, {})
     if not all(isinstance(value, str) for value in metadata.values()):
-        raise ValueError("the header holds more than text")
+        raise ValueError("the metadata hold values that are not text")
     return Header(tensors, metadata, prefix + text)
 
 
@@ -96,7 +96,7 @@ def header_bytes(tensors: Settings, metadata: dict[str, str]) -> bytes:
 
 
 def with_checksum(content: bytes) -> bytes:
-    """Return the bytes of a header with the CRC-32 of themselves, of eight zeros in its place."""
+    """Return the bytes of a header with their CRC-32, computed with eight zeros in its place."""
     blank = OWN_CHECKSUM.sub(_entry(0), content)
     return OWN_CHECKSUM.sub(_entry(zlib.crc32(blank)), blank)
 
@@ -106,7 +106,7 @@ def _entry(crc: int) -> bytes:
 
 
 def read_tensors(file: IO[bytes], names: Collection[str], mapped: Collection[str] = ()) -> Tensors:
-    """Read and map the tensors of these names that a safetensors file holds.
+    """Read and map the tensors of a safetensors file with given names.
 
     Those that are mapped are vectors, read-only. The file may be closed, but must not be changed in
     place while they are in use (replacing it by another file of its name is harmless).
@@ -117,7 +117,7 @@ def read_tensors(file: IO[bytes], names: Collection[str], mapped: Collection[str
         size = os.fstat(file.fileno()).st_size
         last = max((one["data_offsets"][1] for one in about.values()), default=0)
         if first + last != size:
-            raise ValueError("the file is longer or shorter than its header says")
+            raise ValueError("the length of the file does not match its header")
         places = {
             name: _place(name, about[name], first, size) for name in sorted(about.keys() & {*names})
         }
@@ -142,10 +142,10 @@ def _place(name: str, about: Settings, first: int, size: int) -> _Place:
     dtype, shape, (begin, end) = about["dtype"], about["shape"], about["data_offsets"]
     whole = {type(v) for v in (*shape, begin, end)} == {int} and min(shape, default=0) >= 0
     if dtype not in DTYPES or not whole:
-        raise ValueError(f"{name} is no tensor of numbers")
+        raise ValueError(f"{name} is not a tensor of numbers")
     inside = 0 <= begin <= end and first + end <= size
     if not inside or end - begin != math.prod(shape) * np.dtype(DTYPES[dtype]).itemsize:
-        raise ValueError(f"{name} does not lie in the file as its header says")
+        raise ValueError(f"the offsets of {name} in the header are invalid")
     return _Place(dtype, tuple(shape), first + begin, first + end)
 
 
@@ -162,10 +162,10 @@ def _read(file: IO[bytes], name: str, place: _Place) -> Array:
 
 def _map(file: IO[bytes], name: str, place: _Place) -> Array:
     if place.dtype not in MAPPED or len(place.shape) != 1:
-        raise ValueError(f"{name} is no vector of numbers")
+        raise ValueError(f"{name} is not a vector of numbers")
     kind = np.dtype(MAPPED[place.dtype])
     if place.begin % kind.itemsize:
-        raise ValueError(f"{name} does not lie in the file as its header says")
+        raise ValueError(f"the offsets of {name} in the header are invalid")
     if place.begin == place.end:
         return np.empty(0, kind)
     return np.asarray(np.memmap(file, kind, "r", place.begin, place.shape))
@@ -177,13 +177,13 @@ def checksum(tensors: Tensors) -> str:
 
 
 def write_tensors(path: str | os.PathLike[str], tensors: Tensors, metadata: dict[str, str]) -> None:
-    """Write a file that appears whole, on disk, or not at all; checksums are added."""
+    """Write a file with tensors atomically, with checksums."""
     with replacement(os.fspath(path)) as new:
         fill_tensors(new, tensors, metadata)
 
 
 def fill_tensors(file: IO[bytes], tensors: Tensors, metadata: dict[str, str]) -> None:
-    """Write to an empty file of the system; checksums are added."""
+    """Write tensors to an empty file of the operating system, with checksums."""
     shapes = {name: (tensor.dtype, tensor.shape) for name, tensor in tensors.items()}
     writer = TensorWriter(file, shapes, metadata)
     for name, tensor in tensors.items():
@@ -192,14 +192,14 @@ def fill_tensors(file: IO[bytes], tensors: Tensors, metadata: dict[str, str]) ->
 
 
 def one_line(what: object, longest: int = 300) -> str:
-    """Return a text that may come from a hostile file, short and printable."""
+    """Return a text, which may come from a hostile file, shortened and printable."""
     text = " ".join(str(what)[: 3 * longest].split())
     text = "".join(c if c.isprintable() else "?" for c in text)
     return text if len(text) <= longest else f"{text[:longest]}..."
 
 
 class TensorWriter:
-    """A file that is filled by appending to its tensors, in any order, and then finished.
+    """Writer of a file: values are appended to its tensors, in any order; ``finish`` ends it.
 
     It is empty at first, and room for all of it is reserved at once. Until it is finished it has no
     header, so that no reader takes it for complete. The checksums of the tensors and of the header
@@ -210,7 +210,7 @@ class TensorWriter:
         self._shapes, self._metadata, self._crcs = shapes, metadata, dict.fromkeys(shapes, 0)
         self._ranges: dict[str, tuple[int, int]] = {}
         end = 0
-        # Wide numbers first, so that each begins at a multiple of its size.
+        # Wide types first, so that each tensor begins at a multiple of its item size.
         for name in sorted(shapes, key=lambda name: (-shapes[name][0].itemsize, name)):
             dtype, shape = shapes[name]
             begin, end = end, end + dtype.itemsize * math.prod(shape)
@@ -223,7 +223,7 @@ class TensorWriter:
         reserve(file.fileno(), self._first + end)
 
     def append(self, name: str, values: Array) -> None:
-        """Write numbers behind those that a tensor has so far, in C order."""
+        """Append numbers to a tensor, in C order."""
         dtype = self._shapes[name][0]
         content = np.ascontiguousarray(values, dtype).reshape(-1).view(np.uint8).data
         self._file.seek(self._places[name])
@@ -237,7 +237,7 @@ class TensorWriter:
         """Write the header, once every tensor is complete."""
         ends = {name: self._first + end for name, (_, end) in self._ranges.items()}
         if ends != self._places:
-            raise ValueError("a tensor is not as long as its shape says")
+            raise ValueError("the length of a tensor does not match its shape")
         self._file.seek(0)
         self._file.write(self._header())
         self._file.flush()
@@ -266,12 +266,12 @@ def _name_of(dtype: DType) -> str:
 
 
 class FormatError(ValueError):
-    """Of another format or version, though it may be whole."""
+    """File of a different format or version, which may be undamaged."""
 
 
 @dataclass(frozen=True, slots=True)
 class TensorFormat:
-    """A file format: safetensors with these entries in the header, and its messages.
+    """A file format: safetensors with certain header entries, and its messages.
 
     Messages follow the path, in an error of a damaged file, for the reason ``{why}``, and of one of
     another format, which holds ``{what}``.
@@ -285,7 +285,7 @@ class TensorFormat:
     error: type[ValueError] = ValueError
 
     def metadata(self, **entries: str) -> dict[str, str]:
-        """Return the metadata of a new file, but for its checksums."""
+        """Return the metadata of a new file, without checksums."""
         return {
             "format": self.name,
             "format_version": str(self.version),
@@ -312,11 +312,11 @@ class TensorFormat:
             raise self.damaged(path, "the checksum of its header differs")
 
     def damaged(self, path: str | os.PathLike[str], why: object) -> ValueError:
-        """Return the error for a file that is damaged, or of another program."""
+        """Return the error for a file that is damaged, or of a different program."""
         try:
             with Path(path).open("rb") as file:
                 kind = kind_of(file.read(LONGEST))
         except OSError:
             kind = None
         text = self.damaged_message.format(why=one_line(why))
-        return self.error(f"{os.fspath(path)}: {f'is {kind}, no {self.kind}' if kind else text}")
+        return self.error(f"{os.fspath(path)}: {f'is {kind}, not a {self.kind}' if kind else text}")

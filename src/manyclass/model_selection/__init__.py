@@ -1,6 +1,6 @@
 """Choice of C: certified paths, cross-validation, leave-one-out bounds.
 
-May import estimators and below. Begin with path.py and search.py.
+May import estimators and the layers below. Begin with path.py and search.py.
 """
 
 from typing import TYPE_CHECKING

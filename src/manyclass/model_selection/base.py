@@ -1,4 +1,4 @@
-"""Base of the estimators that choose C by cross-validation: values of C, models, results."""
+"""Base of the estimators that choose C by cross-validation."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class SearchResult:
     Cs : ndarray of shape (n_Cs,)
         Ascending.
     table : list of lists of FoldFit
-        By C, then by fold; may end before the last C.
+        Fits by C, then by fold; may end before the last C.
     best : int
         Index of the chosen C.
     """
@@ -44,12 +44,12 @@ class SearchResult:
 
     @property
     def scores(self) -> Numbers:
-        """Scores, shape (n_folds, n_Cs); NaN where nothing was trained."""
+        """Scores, shape (n_folds, n_Cs); NaN if nothing was trained."""
         return self._filled([[entry.score for entry in column] for column in self.table])
 
     @property
     def gaps(self) -> Numbers:
-        """Relative gaps that were proven, likewise."""
+        """Proven relative gaps, shape (n_folds, n_Cs)."""
         return self._filled([[entry.gap for entry in column] for column in self.table])
 
     @property
@@ -58,7 +58,7 @@ class SearchResult:
         return self._filled([[entry.seconds for entry in column] for column in self.table])
 
     def certificates(self) -> NDArray[np.object_]:
-        """Return the certificates, shape (n_folds, n_Cs); None where nothing was trained."""
+        """Return the certificates, shape (n_folds, n_Cs); None if nothing was trained."""
         found = np.full((len(self.table[0]), len(self.Cs)), None)
         for j, column in enumerate(self.table):
             for f, entry in enumerate(column):
@@ -103,11 +103,11 @@ class CrossValidatedC:
 
     @property
     def cv_results_(self) -> Settings:
-        """The search as ``GridSearchCV`` has it: a dict of arrays with an entry for each C.
+        """Results of the search, as in ``GridSearchCV``: a dict of arrays with an entry for each C.
 
         ``params``, ``param_C``, ``split0_test_score`` and so on, ``mean_test_score``,
-        ``std_test_score``, ``rank_test_score``, ``mean_fit_time``, ``std_fit_time``. Scores are NaN
-        where nothing was trained, and the rank is then the last.
+        ``std_test_score``, ``rank_test_score``, ``mean_fit_time``, ``std_fit_time``. If nothing was
+        trained at a C, its scores are NaN and its rank is the last.
         """
         check_is_fitted(self)
         scores, seconds = self.scores_, self.fit_times_
@@ -136,14 +136,14 @@ class CrossValidatedC:
         return Cs
 
     def _print(self, C: float, column: Column) -> None:
-        """Print a line on the fits of a C, where that is asked for."""
+        """Print a line about the fits of a C, if requested."""
         if self.verbose:
             gap = max(entry.gap for entry in column)
             print_fits(C, gap, [(entry.score, entry.seconds) for entry in column])
 
 
 def shared_parameters(search: BaseEstimator, kind: type[BaseEstimator]) -> Settings:
-    """Return the parameters of a search that the estimator without it has, too."""
+    """Return the parameters that a search shares with the estimator without CV."""
     known = kind().get_params()
     own: Settings = search.get_params(deep=False)
     return {name: value for name, value in own.items() if name in known}

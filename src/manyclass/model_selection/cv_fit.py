@@ -56,7 +56,7 @@ from manyclass.utils.user_warning import warn_user
 
 
 class CrossValidationMixin(CrossValidatedC, LinearClassifier, BaseEstimator):
-    """The fit of an estimator that chooses C among `Cs` by cross-validation."""
+    """The fit of an estimator that chooses C from `Cs` by cross-validation."""
 
     C_range: tuple[float, float]
     epsilon: float
@@ -74,17 +74,17 @@ class CrossValidationMixin(CrossValidatedC, LinearClassifier, BaseEstimator):
     def fit(
         self, X: RowsLike, y: ArrayLike, sample_weight: ArrayLike | None = None, **params: object
     ) -> Self:
-        """Choose C, and train with it.
+        """Choose C by cross-validation, and fit the model with this C.
 
         Parameters
         ----------
         X : {array-like, sparse matrix} of shape (n_samples, n_features)
         y : array-like of shape (n_samples,)
         sample_weight : array-like of shape (n_samples,), default=None
-            Weighs rows in training, and in the scores.
+            Weights of the rows in training and in the scores.
         **params
-            `groups`, for the splitter; with metadata routing enabled, what the splitter and the
-            scorer ask for.
+            `groups` for the splitter; with metadata routing enabled, the metadata that the splitter
+            and the scorer request.
 
         Returns
         -------
@@ -93,16 +93,16 @@ class CrossValidationMixin(CrossValidatedC, LinearClassifier, BaseEstimator):
         Raises
         ------
         ValueError
-            As ``fit`` of the estimator without CV; if `Cs`, `C_range` or `cv` are not valid; if a
-            fold can't be trained or scored: the message names it.
+            As in ``fit`` of the estimator without CV; if `Cs`, `C_range` or `cv` are invalid; if a
+            fold cannot be trained or scored (the message names the fold).
         TypeError
-            If `params` are not known.
+            If a name in `params` is unknown.
 
         Warns
         -----
         UserWarning
-            If the training rows of a fold lack a class, and its intercept is not regularized:
-            half a row whose features are all 0 is added for it.
+            If the training rows of a fold lack a class whose intercept is not regularized. Half a
+            row with all features 0 is then added for the class.
         """
         with input_restored(self):
             self._fit(X, y, sample_weight, params)
@@ -115,7 +115,7 @@ class CrossValidationMixin(CrossValidatedC, LinearClassifier, BaseEstimator):
         sample_weight: ArrayLike | None = None,
         **score_params: object,
     ) -> float:
-        """Score by `scoring`.
+        """Compute the score of `scoring` on the given rows.
 
         Parameters
         ----------
@@ -123,7 +123,7 @@ class CrossValidationMixin(CrossValidatedC, LinearClassifier, BaseEstimator):
         y : array-like of shape (n_samples,)
         sample_weight : array-like of shape (n_samples,), default=None
         **score_params
-            Of the scorer, with metadata routing enabled.
+            Metadata for the scorer, with metadata routing enabled.
 
         Returns
         -------
@@ -176,7 +176,7 @@ class CrossValidationMixin(CrossValidatedC, LinearClassifier, BaseEstimator):
         on_column: OnColumn,
         maker: RowMaker | None,
     ) -> tuple[Folds, SearchResult]:
-        """Choose C; sets only the attributes of the input validation."""
+        """Choose C; set only the attributes of the input validation."""
         Cs = self._grid()
         rows, targets = validated(self, X, y, on_device=True)
         weights = None
@@ -205,7 +205,7 @@ class CrossValidationMixin(CrossValidatedC, LinearClassifier, BaseEstimator):
         random: np.random.RandomState,
         on_column: OnColumn,
     ) -> tuple[NDArray[np.float64], list[Column], list[int]]:
-        """Return values of C, fits and scores for the first of them, and which may be chosen."""
+        """Return the values of C, the fits of the first of them, and the indices to choose from."""
         n_folds = len(folds.splits)
         n_threads = min(n_folds, effective_n_jobs(self.n_jobs))
         n_inner = max(1, effective_n_jobs(self.n_jobs) // n_threads)
@@ -236,7 +236,7 @@ class CrossValidationMixin(CrossValidatedC, LinearClassifier, BaseEstimator):
         return Cs, search.table, among
 
     def _refitted(self, folds: Folds, C: float, random: np.random.RandomState) -> Classifier:
-        """Return a model that was trained on all rows with the chosen parameters."""
+        """Return a model trained on all rows with the chosen parameters."""
         model = self._model(
             C=C,
             random_state=int(random.randint(2**31 - 1)),
@@ -259,7 +259,7 @@ class CrossValidationMixin(CrossValidatedC, LinearClassifier, BaseEstimator):
         )
 
     def _model(self, **settings: object) -> Classifier:
-        """Return an estimator with the parameters of this one, and others."""
+        """Return an estimator with the parameters of this one, some of them replaced."""
         return self._model_class(**{**shared_parameters(self, self._model_class), **settings})
 
     def _grid(self) -> NDArray[np.float64] | None:
@@ -291,7 +291,7 @@ class CrossValidationMixin(CrossValidatedC, LinearClassifier, BaseEstimator):
         return np.unique(y[weights * class_weights(self.class_weight, y, weights) > 0])
 
     def _warn_of_missing(self, folds: Folds) -> None:
-        """Warn of free intercepts that folds train without rows."""
+        """Warn of classes with unregularized intercepts that the training rows of a fold lack."""
         if getattr(self, "regularize_intercept", True) or not self.fit_intercept:
             return
         missing = folds.missing()
@@ -309,7 +309,7 @@ class CrossValidationMixin(CrossValidatedC, LinearClassifier, BaseEstimator):
         """Warn if the compared fits have a larger gap than requested."""
         if not isinstance(self.Cs, str) and gap > self.tol:
             warn_user(
-                f"the folds' fits stopped at relative gaps up to {gap:.2e} (asked for: "
+                f"the folds' fits stopped at relative gaps up to {gap:.2e} (requested: "
                 f"{self.tol:g}): "
                 "scale the features, or raise max_iter or tol",
                 ConvergenceWarning,
@@ -324,19 +324,19 @@ def choose(
     on_column: OnColumn,
     maker: RowMaker | None = None,
 ) -> SearchResult:
-    """Choose C as ``fit`` does, and train no final model.
+    """Choose C as ``fit`` does, without training a final model.
 
     Parameters
     ----------
     model : MulticlassSVCCV or MultinomialLogisticRegressionCV
     X, y : array-like
-        As for ``fit``.
+        As in ``fit``.
     random : RandomState
-        Orders the visits.
+        Orders the updates.
     on_column : callable
         Called with each C and its fits.
     maker : callable, default=None
-        As of ``Folds``.
+        See ``Folds``.
     """
     return model._choose(X, y, None, {}, random, on_column, maker)[1]
 
@@ -344,15 +344,15 @@ def choose(
 def fit_with_maker(
     model: CrossValidationMixin, X: RowsLike, y: ArrayLike, maker: RowMaker | None
 ) -> None:
-    """Fit a model as ``fit`` does, with features that each fold makes by its training rows.
+    """Fit a model as ``fit`` does, with features computed from the training rows of each fold.
 
     Parameters
     ----------
     model : MulticlassSVCCV or MultinomialLogisticRegressionCV
     X, y : array-like
-        As for ``fit``; the features that all rows make, which the final model is trained on.
+        As in ``fit``; with the features computed from all rows, for the final model.
     maker : callable, or None
-        As of ``Folds``.
+        See ``Folds``.
     """
     with input_restored(model):
         model._fit(X, y, None, {}, maker)

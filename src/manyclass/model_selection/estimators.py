@@ -32,54 +32,54 @@ from manyclass.utils.types import (
 
 @documented(like=MulticlassSVC)
 class MulticlassSVCCV(CalibrationMixin, CrossValidationMixin):
-    """Multi-class linear support vector machine whose C is chosen by cross-validation.
+    """Multi-class linear support vector machine with C chosen by cross-validation.
 
-    Folds are trained in the order of C, each from where it ended before, first to a relative gap of
-    0.01. The search ends after two values that are significantly worse than the best one (corrected
-    resampled t-test, 5 %). Those that are not significantly worse are trained to `tol`; C is chosen
+    Folds are trained in the order of C, with warm starts, first to a relative gap of 0.01. The
+    search ends after two values that are significantly worse than the best one (corrected resampled
+    t-test, 5 %). The values that are not significantly worse are trained to `tol`; C is chosen
     among them.
 
     Parameters
     ----------
     n_jobs : int, default=None
-        Threads (None = 1, -1 = all cores), which share the folds.
+        Threads (None = 1, -1 = all cores), which train different folds.
     verbose : int, default=0
-        1 prints a line for each C, and the epochs of the last fit.
+        1: print a line for each C, and the epochs of the last fit.
 
     Attributes
     ----------
     C_ : float
-        What was chosen.
+        The chosen C.
     Cs_ : ndarray of shape (n_Cs,)
-        Ascending; with "path" all at which some fold was trained.
+        Values of C, ascending; with "path", all values at which a fold was trained.
     scores_ : ndarray of shape (n_folds, n_Cs)
-        NaN where nothing was trained, as smaller C were significantly better.
+        Scores; NaN if a C was skipped because smaller C were significantly better.
     best_score_ : float
         Mean of the folds' scores at `C_`.
     gaps_ : ndarray of shape (n_folds, n_Cs)
-        Relative gap that is proven for each of these fits; at most `tol` for those among which C
-        was chosen, 0.01 for the others. With "path", at most `epsilon`.
+        Proven relative gap of each fit: at most `tol` for the values among which C was chosen,
+        0.01 for the others. With "path", at most `epsilon`.
     certificates_ : ndarray of shape (n_folds, n_Cs)
-        Their Certificates, or None.
+        Certificate of each fit, or None.
     fit_times_ : ndarray of shape (n_folds, n_Cs)
-        Seconds; 0 where the model of a smaller C served.
+        Seconds of each fit; 0 if the model of a smaller C was reused.
     cv_results_ : dict
-        Scores and times as ``GridSearchCV`` has them.
+        Scores and times, as in ``GridSearchCV``.
     refit_time_ : float
-        Seconds.
+        Seconds of the final fit.
     best_estimator_ : MulticlassSVC
-        The fitted model, which ``save_model`` takes.
+        The fitted model.
     classes_, coef_, intercept_, n_iter_, certificate_, history_
-        Its attributes.
+        Attributes of ``best_estimator_``.
     temperature_ : float
-        Of a calibrated model: what ``predict_proba`` divides the scores by.
+        Divisor of the scores in ``predict_proba``, after ``calibrate``.
     n_features_in_ : int
     feature_names_in_ : ndarray of shape ``(n_features_in_,)``
-        When X had string column names.
+        Only if X had string column names.
 
     See Also
     --------
-    MulticlassSVC : The same for one C.
+    MulticlassSVC : The same model for a given C.
     c_path : Models for all C of a range.
 
     References
@@ -163,54 +163,55 @@ class MulticlassSVCCV(CalibrationMixin, CrossValidationMixin):
 
 @documented(like=MultinomialLogisticRegression)
 class MultinomialLogisticRegressionCV(ProbabilitiesMixin, CrossValidationMixin):
-    """Multinomial logistic regression whose C is chosen by cross-validation.
+    """Multinomial logistic regression with C chosen by cross-validation.
 
-    Folds are trained in the order of C, each from where it ended before, first to a relative gap of
-    0.01. The search ends after two values that are significantly worse than the best one (corrected
-    resampled t-test, 5 %). Those that are not significantly worse are trained to `tol`; C is chosen
+    Folds are trained in the order of C, with warm starts, first to a relative gap of 0.01. The
+    search ends after two values that are significantly worse than the best one (corrected resampled
+    t-test, 5 %). The values that are not significantly worse are trained to `tol`; C is chosen
     among them.
 
     Parameters
     ----------
     scoring : str or callable, default=None
-        As in scikit-learn; None is the accuracy; "top_3_accuracy" as in ``MulticlassSVCCV``.
+        A scorer of scikit-learn, or its name; None is the accuracy. "top_3_accuracy" as in
+        ``MulticlassSVCCV``.
     n_jobs : int, default=None
-        Threads (None = 1, -1 = all cores), which share the folds.
+        Threads (None = 1, -1 = all cores), which train different folds.
     verbose : int, default=0
-        1 prints a line for each C, and the epochs of the last fit.
+        1: print a line for each C, and the epochs of the last fit.
 
     Attributes
     ----------
     C_ : float
-        What was chosen.
+        The chosen C.
     Cs_ : ndarray of shape (n_Cs,)
-        Ascending; with "path" all at which some fold was trained.
+        Values of C, ascending; with "path", all values at which a fold was trained.
     scores_ : ndarray of shape (n_folds, n_Cs)
-        NaN where nothing was trained, as smaller C were significantly better.
+        Scores; NaN if a C was skipped because smaller C were significantly better.
     best_score_ : float
         Mean of the folds' scores at `C_`.
     gaps_ : ndarray of shape (n_folds, n_Cs)
-        Relative gap that is proven for each of these fits; at most `tol` for those among which C
-        was chosen, 0.01 for the others. With "path", at most `epsilon`.
+        Proven relative gap of each fit: at most `tol` for the values among which C was chosen,
+        0.01 for the others. With "path", at most `epsilon`.
     certificates_ : ndarray of shape (n_folds, n_Cs)
-        Their Certificates, or None.
+        Certificate of each fit, or None.
     fit_times_ : ndarray of shape (n_folds, n_Cs)
-        Seconds; 0 where the model of a smaller C served.
+        Seconds of each fit; 0 if the model of a smaller C was reused.
     cv_results_ : dict
-        Scores and times as ``GridSearchCV`` has them.
+        Scores and times, as in ``GridSearchCV``.
     refit_time_ : float
-        Seconds.
+        Seconds of the final fit.
     best_estimator_ : MultinomialLogisticRegression
-        The fitted model, which ``save_model`` takes.
+        The fitted model.
     classes_, coef_, intercept_, n_iter_, certificate_, history_
-        Its attributes.
+        Attributes of ``best_estimator_``.
     n_features_in_ : int
     feature_names_in_ : ndarray of shape ``(n_features_in_,)``
-        When X had string column names.
+        Only if X had string column names.
 
     See Also
     --------
-    MultinomialLogisticRegression : The same for one C.
+    MultinomialLogisticRegression : The same model for a given C.
     c_path : Models for all C of a range.
 
     References
@@ -229,7 +230,7 @@ class MultinomialLogisticRegressionCV(ProbabilitiesMixin, CrossValidationMixin):
     (2, 3)
     """
 
-    loss = "log_loss"  # what gives probabilities
+    loss = "log_loss"  # the loss gives probabilities
     _model_class = MultinomialLogisticRegression
     certificate_: Certificate
     history_: list[EpochRecord]

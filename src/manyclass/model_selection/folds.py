@@ -32,7 +32,7 @@ from manyclass.utils.types import Array, FormulationName, Numbers, Rows, Setting
 Indices = NDArray[np.intp]
 Split = tuple[Indices, Indices]  # rows to train and to test on
 LOGISTIC: Literal["logistic"] = "logistic"
-ROUNDING_OF_BOUNDS = 1e-11  # as a share of them
+ROUNDING_OF_BOUNDS = 1e-11  # as a share of the rows
 T = TypeVar("T")
 RowMaker = Callable[[Indices], Rows]
 CV: TypeAlias = int | BaseCrossValidator | Iterable[Split] | None
@@ -40,15 +40,15 @@ CV: TypeAlias = int | BaseCrossValidator | Iterable[Split] | None
 
 @dataclass(slots=True, eq=False)
 class FoldFit:
-    """A fit on the training rows of a fold, and its score on the others.
+    """A fit on the training rows of a fold, and its score on the test rows.
 
     Attributes
     ----------
     fit : CertifiedFit, or None
-        None where it is no longer needed.
+        None if it is no longer needed.
     score : float
     certificate : Certificate, or None
-        Of the model at the C of its column; None where nothing is proven.
+        Certificate of the model at the C of its column; None if nothing is proven.
     seconds : float
     """
 
@@ -63,7 +63,7 @@ class FoldFit:
         return np.nan if self.certificate is None else self.certificate.relative_gap
 
     def at(self, C: float) -> FoldFit:
-        """Return the same model for a larger C, with its certificate there."""
+        """Return the same model for a larger C, with its certificate at that C."""
         assert self.fit is not None
         fit = self.fit
         proof = proof_of(fit.penalty + C * fit.loss, fit.dual_objective, C * fit.zero_loss)
@@ -71,7 +71,7 @@ class FoldFit:
 
 
 class TrainingRows(NamedTuple):
-    """What a model is trained on.
+    """Training rows of a model.
 
     Attributes
     ----------
@@ -79,7 +79,7 @@ class TrainingRows(NamedTuple):
     y : array-like of shape (n,)
     sample_weight : array-like of shape (n,), or None
     classes : ndarray of shape (k,), default=None
-        Ascending; some may have no row. Those of y when None.
+        Ascending; some may have no rows. None: the classes of y.
     """
 
     X: Rows
@@ -90,7 +90,7 @@ class TrainingRows(NamedTuple):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Folds:
-    """The rows of all folds; each fit slices its own from X, of which there is one copy.
+    """The rows of all folds; each fit slices its rows from the only copy of X.
 
     Attributes
     ----------
@@ -98,16 +98,17 @@ class Folds:
     y : ndarray of shape (n,)
     sample_weight : ndarray of shape (n,), or None
     splits : list of (train, test)
-        Numbers of rows.
+        Row numbers.
     scorer : callable
     metadata : dict
-        Of the scorer: arrays with an entry for each row are sliced.
+        Metadata of the scorer; arrays with an entry for each row are sliced.
     classes : ndarray of shape (k,)
-        Of all rows with a positive weight, ascending: every fold trains with all of them.
+        Classes of all rows with a positive weight, ascending. Every fold is trained with all of
+        them.
     maker : callable, default=None
-        Of the training rows of a fold: returns X with the features that these rows say how to make.
+        Takes the training rows of a fold, and returns X with the features computed from them.
     made : dict
-        What it returned, by the numbers of the folds.
+        Results of `maker`, by fold number.
     """
 
     X: Rows
@@ -133,7 +134,7 @@ class Folds:
         Raises
         ------
         ValueError, FloatingPointError, MemoryError
-            As `fit`, with the number of the fold, counted from 1.
+            As in `fit`; the message names the fold, counted from 1.
         """
         began = time.perf_counter()
         with self.naming(number):
@@ -159,7 +160,7 @@ class Folds:
         return self.made[number]
 
     def missing(self) -> dict[int, Array]:
-        """Return the classes that training rows of folds lack, by the numbers of these folds."""
+        """Return the classes that the training rows of folds lack, by fold number."""
         found: dict[int, Array] = {}
         for number, (rows, _) in enumerate(self.splits, 1):
             held = self.y[rows]
@@ -172,7 +173,7 @@ class Folds:
 
     @contextlib.contextmanager
     def naming(self, number: int) -> Iterator[None]:
-        """Put the number of a fold, counted from 1, before the messages of errors."""
+        """Prefix the messages of errors with the number of a fold, counted from 1."""
         try:
             yield
         except (ValueError, FloatingPointError, MemoryError) as error:
@@ -184,7 +185,7 @@ class Folds:
         Raises
         ------
         ValueError
-            If it can't be scored, or the score is no finite number.
+            If scoring fails, or the score is not a finite number.
         """
         rows = self.splits[number][1]
         if self.metadata.get("sample_weight") is not None:
@@ -205,7 +206,7 @@ class Folds:
 
 
 def with_labels(scorer: Scorer, classes: Array) -> Scorer:
-    """Return a log loss scorer with all classes, of which the test rows of a fold may lack some."""
+    """Return a log loss scorer with all classes, as the test rows of a fold may lack some."""
     settings = getattr(scorer, "_kwargs", {})
     if getattr(scorer, "_score_func", None) is not log_loss or "labels" in settings:
         return scorer
@@ -220,7 +221,7 @@ def checked_splits(splits: Iterable[Split], y: Array) -> list[Split]:
     Raises
     ------
     ValueError
-        If there is no fold, or one lacks rows to train or to test on.
+        If there are no folds, or a fold has no training or test rows.
     """
     all_rows = np.arange(len(y))
     found: list[Split] = []
@@ -230,7 +231,7 @@ def checked_splits(splits: Iterable[Split], y: Array) -> list[Split]:
         except IndexError as error:
             raise ValueError(f"fold {number} has no rows of {len(y)}: {error}; check cv") from None
     if not found:
-        raise ValueError("cv gives no fold")
+        raise ValueError("cv gives no folds")
     for number, fold in enumerate(found, 1):
         for rows, use in zip(fold, ("train", "test"), strict=True):
             if not len(rows):
@@ -244,18 +245,18 @@ def _sliced(value: ArrayLike, rows: Indices, n: int) -> ArrayLike:
 
 @dataclass(slots=True, eq=False)
 class CertifiedFit:
-    """A model, an upper bound N + C L of its P at every C, and a lower bound of the optimum.
+    """A model with an upper bound N + C L of its P at every C, and a lower bound of the optimum.
 
     Attributes
     ----------
     model : MulticlassSVC or MultinomialLogisticRegression
     C, penalty, loss, dual_objective : float
     zero_loss : float
-        That of W = 0: P(0) = C times it.
+        Loss of W = 0: P(0) = C zero_loss.
     gap : float
-        Relative, as proven at C.
+        Proven relative gap at C.
     start : WarmStart
-        Start of another fit on the same rows.
+        Start of a later fit on the same rows.
     """
 
     model: Classifier
@@ -276,7 +277,7 @@ class CertifiedFit:
         return int(z + 2 * (coef.data.nbytes if sp.issparse(coef) else coef.nbytes))
 
     def gap_at(self, C: float) -> float:
-        """Return the proven relative gap at a larger C: P* does not fall."""
+        """Return the proven relative gap at a larger C, as P* does not decrease in C."""
         if not self.dual_objective > 0:
             return np.inf
         upper = self.penalty + C * self.loss
@@ -286,7 +287,7 @@ class CertifiedFit:
 def estimator_for(
     formulation: FormulationName | Literal["logistic"], parameters: Settings
 ) -> Classifier:
-    """Return the estimator of a formulation, "logistic" among them."""
+    """Return the estimator of a formulation or "logistic"."""
     if formulation == LOGISTIC:
         return MultinomialLogisticRegression(**parameters)
     return MulticlassSVC(formulation=formulation, **parameters)
@@ -298,9 +299,9 @@ def fit(
     start: WarmStart | None = None,
     stop: Event | None = None,
 ) -> CertifiedFit:
-    """Fit a model, from the start of another fit if there is one.
+    """Fit a model, from the start of an earlier fit if given.
 
-    Gives no warning when the tolerance is not reached (see `gap`). Thread-safe.
+    Does not warn if the tolerance is not reached (see `gap`). Thread-safe.
     """
     hooks = () if stop is None else (StopWhen(stop),)
     X, y, sample_weight, classes = given
@@ -325,9 +326,9 @@ def fit(
 
 
 def gap_between(upper: ArrayLike, lower: ArrayLike, zero: ArrayLike) -> Numbers:
-    """Return bounds of (P - P*) / min(P*, P(0) - P*), given upper bounds of P and lower ones of P*.
+    """Return bounds of (P - P*) / min(P*, P(0) - P*), from upper bounds of P, lower bounds of P*.
 
-    Bounds that differ by rounding alone are compared with P* alone.
+    If bounds differ only by rounding, the denominator is P*.
     """
     U, L, P0 = (np.asarray(bound, np.float64) for bound in (upper, lower, zero))
     apart = np.maximum(U - L, 0.0)
@@ -338,7 +339,7 @@ def gap_between(upper: ArrayLike, lower: ArrayLike, zero: ArrayLike) -> Numbers:
 
 
 def proof_of(primal: float, dual: float, zero: float) -> Certificate:
-    """Return the certificate of bounds of P and of the optimum, and P(0)."""
+    """Return the certificate for bounds of P and of the optimum, and P(0)."""
     gap = max(0.0, primal - dual)
     return Certificate(primal, dual, gap, relative(gap, primal, zero), np.nan, zero)
 
@@ -348,15 +349,15 @@ def in_order(
 ) -> Generator[T]:
     """Run tasks in order and yield their results in the same order.
 
-    Close the iterator to leave out the rest. After an error or Ctrl-C, pending tasks are cancelled,
-    running ones are signalled and joined.
+    Close the iterator to skip the other tasks. After an error or Ctrl-C, pending tasks are
+    cancelled, and running tasks are signaled and joined.
 
     Parameters
     ----------
     tasks : sequence of callables
-        Each takes an event that is set when its result is no longer wanted.
+        Each takes an event that is set when its result is no longer needed.
     n_threads : int
-        1 runs each task in the caller's thread when its result is asked for.
+        1: each task runs in the caller's thread when its result is requested.
     stop : Event, default=None
         Shared cancellation event.
     """

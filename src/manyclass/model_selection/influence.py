@@ -1,7 +1,7 @@
 """Influence of single rows: their dual variables, and the model without them.
 
-A row with z_i = 0 does not move W: without it, W is still optimal. Where z_i is not 0, the model
-without the row is a few epochs away from z without z_i (training/warm_start.py).
+A row with z_i = 0 does not affect W: without it, W is still optimal. If z_i is not 0, a few epochs
+from z without z_i train the model without the row (training/warm_start.py).
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ from manyclass.utils.types import CsrArray, Rows
 
 
 class Support(NamedTuple):
-    """Rows whose dual variables are not all 0.
+    """Support vectors: rows whose dual variables are not all 0.
 
     Attributes
     ----------
     rows : ndarray of shape (n_support,), int64
-        Their numbers in X, ascending.
+        Row numbers in X, ascending.
     duals : CSR array of shape (n_support, n_classes)
-        Their dual variables, a column for each of ``classes_``.
+        Dual variables of these rows, with a column for each of ``classes_``.
     """
 
     rows: NDArray[np.int64]
@@ -39,18 +39,18 @@ class Support(NamedTuple):
 
 
 class LeftOut(NamedTuple):
-    """Models that lack one row each.
+    """Effect of leaving out single rows, from ``leave_out``.
 
     Attributes
     ----------
     rows : ndarray of shape (n_rows,), int64
-        The rows.
+        Numbers of the rows that were left out, one at a time.
     changes : ndarray of shape (n_rows,)
-        Frobenius norm by which the weights change without the row, intercepts included (divided by
-        ``intercept_scaling``).
+        Frobenius norm of the change of the weights without the row, including the intercepts
+        (divided by ``intercept_scaling``).
     margins : ndarray of shape (n_rows,)
-        Score of the row's class less the largest other score, by the model without the row:
-        negative where it predicts a different class, as for many wrong labels.
+        Score of the row's class minus the largest other score, from the model without the row.
+        Negative if that model predicts a different class, as for many wrong labels.
     """
 
     rows: NDArray[np.int64]
@@ -59,9 +59,9 @@ class LeftOut(NamedTuple):
 
 
 def support(model: MulticlassSVC) -> Support:
-    """Find the rows on which a fitted SVM depends.
+    """Find the support vectors of a fitted SVM.
 
-    Without the other rows, training would find the same weights.
+    Training without the other rows would give the same weights.
 
     Parameters
     ----------
@@ -75,11 +75,11 @@ def support(model: MulticlassSVC) -> Support:
     Raises
     ------
     TypeError
-        If it is something else.
+        If `model` is not a MulticlassSVC.
     sklearn.exceptions.NotFittedError
         If the model is not fitted.
     ValueError
-        If it was fitted with ``warm_start=False``.
+        If the model was fitted with ``warm_start=False``.
 
     Examples
     --------
@@ -109,21 +109,21 @@ def support(model: MulticlassSVC) -> Support:
 def leave_out(
     X: Rows, y: ArrayLike, rows: ArrayLike, *, tol: float = 1e-6, **parameters: object
 ) -> LeftOut:
-    """Train without single rows, one at a time, each from the model with all rows.
+    """Leave out single rows, one at a time, with a warm start from the model with all rows.
 
-    ``loo_error_bounds`` bounds the changes of all rows by one fit; ask here for the rows with the
-    largest bounds.
+    ``loo_error_bounds`` bounds the effect of all rows with one fit; use this function for the rows
+    with the largest bounds.
 
     Parameters
     ----------
     X : {array-like, sparse matrix} of shape (n_samples, n_features)
     y : array-like of shape (n_samples,)
     rows : array-like of shape (n_rows,)
-        Numbers of the rows, from 0.
+        Row numbers, counted from 0.
     tol : float, default=1e-6
         Relative gap of each fit.
     **parameters
-        Of ``MulticlassSVC``: formulation, C, loss, fit_intercept, class_weight, ...
+        Parameters of ``MulticlassSVC``: formulation, C, loss, fit_intercept, class_weight, ...
 
     Returns
     -------
@@ -132,10 +132,10 @@ def leave_out(
     Raises
     ------
     ValueError
-        As ``MulticlassSVC.fit``; if a row does not exist or its class has the weight 0; or if
+        As in ``MulticlassSVC.fit``; if a row does not exist or its class has weight 0; or if
         ``class_weight="balanced"``.
     TypeError
-        If a parameter is not known.
+        If a parameter is unknown.
 
     Examples
     --------
@@ -163,7 +163,7 @@ def leave_out(
         others = numbers != row
         one = MulticlassSVC(**model.get_params(deep=False))
         keep_state(one, kept_state(model))
-        # A class stays where this was its only row.
+        # A class stays even if this was its only row.
         training = Training(one, is_final=False, classes=model.classes_)
         W = np.asarray(training.run(given[others], labels[others], None).weights)
         scores = np.asarray(given[[row]] @ W[:-1]).ravel() + bias * W[-1]
@@ -175,11 +175,11 @@ def leave_out(
 
 
 def _checked(rows: ArrayLike, n: int) -> NDArray[np.int64]:
-    """Return numbers of rows."""
+    """Return the row numbers as an array, checked."""
     numbers = np.asarray(on_host(rows))
     if numbers.ndim != 1 or (numbers.size and numbers.dtype.kind not in "iu"):
         raise ValueError(f"rows must be a list of row numbers, not {rows!r}")
     if numbers.size and not (numbers.min() >= 0 and numbers.max() < n):
         wrong = numbers[(numbers < 0) | (numbers >= n)][0]
-        raise ValueError(f"rows must be from 0 to {n - 1}; there is no row {wrong}")
+        raise ValueError(f"rows must be from 0 to {n - 1}; got {wrong}")
     return numbers.astype(np.int64)

@@ -1,17 +1,18 @@
 """Bounds of the leave-one-out error, from one fit.
 
-Let (W, z) have the absolute gap G = P(W) - D(z), V_i = x_i a_i' be what example i adds to W(z), and
-E = W - W(z), which is 0 but after a Newton phase. (W, z without row i) is a pair of the problem
-without example i, of gap at most G + ||V_i||^2 / 2 + <V_i, E>. W and W(z) - V_i are that far from
-its optimum together, half their squared distances counted, so it is within
+Let (W, z) have the absolute gap G = P(W) - D(z). Let V_i = x_i a_i' be the part of W(z) from
+example i, and E = W - W(z), which is 0 except after a Newton phase. (W, z without row i) is a
+primal-dual pair of the problem without example i. Its gap is at most G + ||V_i||^2 / 2 + <V_i, E>,
+which bounds half the sum of the squared distances of W and W(z) - V_i from the optimum of that
+problem. So the optimum is within
 
     R_i = sqrt(G + ||V_i||^2 / 4 + <V_i, E> / 2 - ||E||^2 / 4)   of   (W + W(z) - V_i) / 2.
 
-W is at most R_i + ||E + V_i|| / 2 from that optimum. The lead of a class over another one, in the
-score of x_i, then differs by at most sqrt(2) R_i ||x_i|| from that of the latter. What that leaves
-of either sign is decided, for all formulations and losses of ``MulticlassSVC``. Source: strong
-convexity of P and -D; compare Okumura, Suzuki, Takeuchi: Quick sensitivity analysis for incremental
-data modification, KDD 2015, sec. 3.
+W is at most R_i + ||E + V_i|| / 2 from that optimum. The difference of two classes' scores of x_i
+at the optimum differs by at most sqrt(2) R_i ||x_i|| from the difference at the center above. If
+this determines the sign of the difference, the prediction is decided. This holds for all
+formulations and losses of ``MulticlassSVC``. Source: strong convexity of P and -D; compare Okumura,
+Suzuki, Takeuchi: Quick sensitivity analysis for incremental data modification, KDD 2015, sec. 3.
 """
 
 from __future__ import annotations
@@ -37,19 +38,21 @@ REFUSED = {"warm_start", "checkpoint", "resume", "communicator", "solver", "weig
 
 
 class LeaveOneOutBounds(NamedTuple):
-    """Bounds from one fit for all models that lack one example.
+    """Leave-one-out bounds of all examples, from one fit.
 
     Attributes
     ----------
     lower, upper : float
-        Bounds of the share of examples that the model without them gets wrong.
+        Bounds of the leave-one-out error: the share of examples that the model trained without
+        them predicts wrongly.
     verdicts : ndarray of shape (n_samples,), int8
-        1: it surely gets the example right; -1: surely wrong; 0: not decided.
+        1: the model without the example certainly predicts it correctly; -1: certainly wrongly;
+        0: undecided.
     changes : ndarray of shape (n_samples,)
-        Upper bounds of the Frobenius norm by which the weights change without the example,
-        intercepts included (divided by ``intercept_scaling``).
+        Upper bounds of the Frobenius norm of the change of the weights without the example,
+        including the intercepts (divided by ``intercept_scaling``).
     model : MulticlassSVC
-        The fit.
+        The model fitted on all examples.
     """
 
     lower: float
@@ -62,10 +65,11 @@ class LeaveOneOutBounds(NamedTuple):
 def loo_error_bounds(
     X: Rows, y: ArrayLike, *, tol: float = 1e-6, **parameters: Any
 ) -> LeaveOneOutBounds:
-    """Bound the leave-one-out error without any further training.
+    """Bound the leave-one-out error with a single fit.
 
-    Needs a small gap, so a fit takes longer than by default. How many examples it decides depends
-    on the data: those with z_i = 0 nearly always, those near the margin rarely.
+    The fit needs a small gap, so it takes longer than with the default `tol`. The number of decided
+    examples depends on the data: examples with z_i = 0 are nearly always decided, examples near the
+    margin rarely.
 
     Parameters
     ----------
@@ -74,7 +78,7 @@ def loo_error_bounds(
     tol : float, default=1e-6
         Relative gap of the fit.
     **parameters
-        Of ``MulticlassSVC``: formulation, C, loss, fit_intercept, class_weight, ...
+        Parameters of ``MulticlassSVC``: formulation, C, loss, fit_intercept, class_weight, ...
 
     Returns
     -------
@@ -83,10 +87,10 @@ def loo_error_bounds(
     Raises
     ------
     ValueError
-        As ``MulticlassSVC.fit``; or if a class has the weight 0.
-        Or if ``class_weight="balanced"``: the weights of a model without an example differ.
+        As in ``MulticlassSVC.fit``; if a class has weight 0; or if ``class_weight="balanced"``,
+        because the weights of a model without an example differ.
     TypeError
-        If a parameter is not known.
+        If a parameter is unknown.
 
     Examples
     --------
@@ -103,23 +107,23 @@ def loo_error_bounds(
     problem = Training(model).given(rows, targets, None).problem
     dataset = problem.dataset
     if dataset.n_examples != len(targets):
-        raise ValueError("a class of weight 0 is left out of training; give it another weight")
+        raise ValueError("a class of weight 0 is left out of training; give it a positive weight")
     verdicts, changes = _bounds(problem, found.start.start, found.dual_objective)
-    # Without its only example, a class is not known.
+    # Without its only example, a class is unknown.
     verdicts[np.bincount(dataset.labels)[dataset.labels] == 1] = WRONG
     wrong, right = np.mean(verdicts == WRONG), np.mean(verdicts == RIGHT)
     return LeaveOneOutBounds(float(wrong), float(1 - right), verdicts, changes, model)
 
 
 def exact_model(function: str, tol: float, parameters: Settings) -> MulticlassSVC:
-    """Return the model of a function that leaves out examples.
+    """Return the unfitted model of a function that leaves out examples.
 
     Raises
     ------
     TypeError
-        If there is no such parameter.
+        If a parameter is unknown.
     ValueError
-        If class weights differ without an example.
+        If class weights depend on the examples.
     """
     refused = REFUSED & set(parameters)
     if refused:
@@ -135,7 +139,7 @@ def exact_model(function: str, tol: float, parameters: Settings) -> MulticlassSV
 def _bounds(
     problem: Problem, end: Start, dual: float
 ) -> tuple[NDArray[np.int8], NDArray[np.float64]]:
-    """Decide what can be decided, and bound changes, from where training ended."""
+    """Compute verdicts and bounds of the changes from the state at the end of training."""
     data, matrix = problem.dataset, problem.dataset.matrix()
     step = max(1, NUMBERS_AT_A_TIME // data.n_classes)
     parts = [slice(begin, begin + step) for begin in range(0, data.n_examples, step)]
@@ -180,7 +184,7 @@ def _decided(
     gap: float,
     apart: float,
 ) -> tuple[NDArray[np.int8], NDArray[np.float64]]:
-    """Decide some rows and bound their changes; ``apart``: ||E||^2."""
+    """Compute verdicts and bounds of the changes for some rows; ``apart`` is ||E||^2."""
     rows = np.arange(len(labels))
     center = 0.5 * (scores + scores_of_z - added * squares[:, None])
     own = center[rows, labels].copy()

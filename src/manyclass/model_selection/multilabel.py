@@ -56,59 +56,61 @@ from manyclass.utils.types import (
 )
 
 N_FOLDS = 5
-SCORES = ("f1_micro", "f1_macro")  # computed here: scikit-learn's need a second matrix
-CONSTANT = r"\d+ of \d+ labels are those of all rows or of none"
+SCORES = ("f1_micro", "f1_macro")  # computed here, as scikit-learn's functions need a second matrix
+CONSTANT = r"\d+ of \d+ labels occur in all rows or in none"
 
 
 @documented(like=MultilabelSVC)
 class MultilabelSVCCV(CrossValidatedC, MultilabelSVC):
-    """``MultilabelSVC`` whose C is chosen by cross-validation, one for all labels.
+    """``MultilabelSVC`` with C chosen by cross-validation, the same for all labels.
 
-    Folds are trained at one C after the other, ascending, each to `tol`. The search ends after two
-    values that are significantly worse than the best one (corrected resampled t-test, 5 %). The
-    best mean score is chosen, and trained on all rows.
+    The folds are trained to `tol` at each C, in ascending order. The search ends after two values
+    that are significantly worse than the best one (corrected resampled t-test, 5 %). The C with the
+    best mean score is chosen, and a model is trained on all rows.
 
     Parameters
     ----------
     Cs : int or array-like, default=10
-        Values of C to compare. An int: so many between 1e-4 and 1e4, evenly on a log scale.
+        Values of C to compare. An int: the number of values between 1e-4 and 1e4, evenly spaced on
+        a log scale.
     cv : int, splitter or iterable, default=None
-        Folds: None for 5 at random, an int for so many, or (train, test) pairs.
+        Folds. None: 5 random folds. An int: the number of random folds. Otherwise a splitter or an
+        iterable of (train, test) pairs.
     scoring : str or callable, default=None
-        As in scikit-learn, of an indicator matrix; None is "f1_micro".
+        A scorer of scikit-learn for indicator matrices, or its name; None is "f1_micro".
     random_state : int, RandomState instance, default=None
-        Draws the folds and orders the visits.
+        Draws the folds and orders the updates.
     verbose : int, default=0
-        1 prints a line for each C.
+        1: print a line for each C.
 
     Attributes
     ----------
     C_ : float
-        What was chosen.
+        The chosen C.
     Cs_ : ndarray of shape (n_Cs,)
-        Ascending.
+        Values of C, ascending.
     scores_ : ndarray of shape (n_folds, n_Cs)
-        NaN where nothing was trained, as smaller C were significantly better.
+        Scores; NaN if a C was skipped because smaller C were significantly better.
     best_score_ : float
         Mean of the folds' scores at `C_`.
     gaps_ : ndarray of shape (n_folds, n_Cs)
-        Relative gap that is proven for each of these fits; NaN where `prune` is not 0.
+        Proven relative gap of each fit; NaN if `prune` is not 0.
     certificates_ : ndarray of shape (n_folds, n_Cs)
-        What proves it; None where nothing does.
+        Certificate of each fit, or None.
     fit_times_ : ndarray of shape (n_folds, n_Cs)
         Seconds of each fit.
     cv_results_ : dict
-        Scores and times as ``GridSearchCV`` has them.
+        Scores and times, as in ``GridSearchCV``.
     refit_time_ : float
-        Seconds of the training on all rows.
+        Seconds of the final fit on all rows.
     best_estimator_ : MultilabelSVC
         The fitted model.
     classes_, coef_, intercept_, thresholds_, certificate_, n_iter_, n_features_in_
-        Its attributes, and the others of ``MultilabelSVC``.
+        Attributes of ``best_estimator_``, and the others of ``MultilabelSVC``.
 
     See Also
     --------
-    MultilabelSVC : The same for one C.
+    MultilabelSVC : The same model for a given C.
 
     Examples
     --------
@@ -168,14 +170,14 @@ class MultilabelSVCCV(CrossValidatedC, MultilabelSVC):
 
     @fit_context
     def fit(self, X: RowsLike, y: object, sample_weight: ArrayLike | None = None) -> Self:
-        """Choose C, and train on all rows.
+        """Choose C by cross-validation, and fit the model on all rows.
 
         Parameters
         ----------
         X, y
-            As for ``MultilabelSVC.fit``.
+            As in ``MultilabelSVC.fit``.
         sample_weight : array-like of shape (n_samples,), default=None
-            Of training; scores count every row alike.
+            Weights of the rows in training; scores use equal weights.
 
         Returns
         -------
@@ -184,8 +186,8 @@ class MultilabelSVCCV(CrossValidatedC, MultilabelSVC):
         Raises
         ------
         ValueError
-            As ``MultilabelSVC.fit``; or if Cs are not positive, cv gives no folds, or a score is
-            none.
+            As in ``MultilabelSVC.fit``; or if a C is not positive, cv gives no folds, or a score is
+            not a finite number.
         """
         with input_restored(self):
             Cs, random = self._grid(), check_random_state(self.random_state)
@@ -221,7 +223,7 @@ class MultilabelSVCCV(CrossValidatedC, MultilabelSVC):
     def _checked(
         self, X: RowsLike, y: object, sample_weight: ArrayLike | None
     ) -> tuple[Rows, CsrArray, Array | None]:
-        """Return what folds are sliced from."""
+        """Return the data from which folds are sliced."""
         if y is None:
             raise ValueError("this estimator requires y to be passed, but the target y is None")
         rows = self._checked_rows(X)
@@ -271,7 +273,7 @@ class MultilabelSVCCV(CrossValidatedC, MultilabelSVC):
                 given = None if weights is None else weights[train]
                 model.fit(rows_of(rows, train), indicator[train], given)
             seconds = time.perf_counter() - began
-            with config_context(array_api_dispatch=False):  # the indicator is SciPy's
+            with config_context(array_api_dispatch=False):  # the indicator is a SciPy array
                 score = self._score(model, rows_of(rows, test), indicator[test])
             if not np.isfinite(score):
                 raise ValueError(f"fold {number}: the score is {score}; check scoring")

@@ -1,26 +1,27 @@
-"""Certified path: for every C of a range, a model proven to be near the optimum.
+"""Certified path: for every C in a range, a model that is proven to be near the optimum.
 
-Given: a range of C and epsilon. Models are trained at both ends, then where the bounds of
-``Envelope`` are widest apart, until they are within epsilon everywhere. Source of the formulas:
-concavity of the optimal value in C (Boyd, Vandenberghe: Convex Optimization, 2004, sec. 5.6);
-Giesen, Jaggi, Laue: Approximating parameterized convex optimization problems, ACM Transactions on
-Algorithms 9, 2012.
+Input: a range of C and epsilon. Models are trained at both ends of the range, then at the C with
+the largest gap in ``Envelope``, until the gap is at most epsilon everywhere. Source of the
+formulas: concavity of the optimal value in C (Boyd, Vandenberghe: Convex Optimization, 2004, sec.
+5.6); Giesen, Jaggi, Laue: Approximating parameterized convex optimization problems, ACM
+Transactions on Algorithms 9, 2012.
 
 With P_C(W) = N(W) + C L(W), N the penalty and L the sum of weighted losses, a model j that was
 trained at C_j bounds the optimum P*(C) at every C:
 
     P*(C) <= min_j N_j + C L_j                        an upper envelope of lines
     P*(C) >= the chord between neighbors (C_j, D_j)   since P* is concave, D_j <= P*(C_j)
-    P*(C) >= max_{C_j <= C} D_j                        since P* does not fall
+    P*(C) >= max_{C_j <= C} D_j                        since P* does not decrease
 
 P* is a minimum of lines in C with slopes L >= 0, for every formulation and loss here, so it is
-concave and does not fall; P*(0) = 0. The model with the lowest line at C is then proven to be
-within (upper - lower) of the optimum there, which is compared with the optimum and with what there
-was to gain, P_C(0) - P*(C) with P_C(0) = C L(0).
+concave and does not decrease; P*(0) = 0. The model with the lowest line at C is then proven to be
+within (upper - lower) of the optimum at C. This is divided by the optimum and by the improvement
+over W = 0, P_C(0) - P*(C) with P_C(0) = C L(0).
 
-N_j and L_j are upper bounds with their rounding (Certificate), D_j are lower bounds. Every bound
-here is a sum of few numbers that are not negative, within some u of the exact one; it is widened
-by ROUNDING. So is the product of C and the weights of examples, by which P* changes as much.
+N_j and L_j are upper bounds including rounding (Certificate), D_j are lower bounds. Every bound
+here is a sum of few non-negative numbers, with an error of a few u, and is widened by ROUNDING.
+This also covers rounding in the product of C and the weights of examples, which changes P* by as
+much.
 """
 
 from __future__ import annotations
@@ -48,32 +49,33 @@ from manyclass.model_selection.scorers import Classifier
 from manyclass.utils.types import Array, CsrArray, FormulationName, Numbers, Rows
 from manyclass.utils.user_warning import warn_user
 
-LADDER = 10.0  # between the first few C, until the path is constant
+LADDER = 10.0  # factor between the first few C, until the path is constant
 # Tolerance of the fits as a share of epsilon: smaller means longer fits, larger more of them.
 SHARE = 0.2
-NEAR = 1e-4  # relative distance from a trained C within which more fits prove no more
-ROUNDING = 16 * float(np.finfo(np.float64).eps)  # of a bound, as a share of it
+NEAR = 1e-4  # relative distance from a trained C within which more fits do not improve the bounds
+ROUNDING = 16 * float(np.finfo(np.float64).eps)  # rounding error of a bound, as a share of it
 
 
 @dataclass(slots=True, eq=False)
 class CPath:
-    """Models for every C of a range, from ``c_path``.
+    """Models for every C in a range, from ``c_path``.
 
     Attributes
     ----------
     Cs : ndarray of shape (n_models,)
-        Where models were trained, ascending.
+        Values of C at which models were trained, ascending.
     models : list of estimators
-        Fitted, in the order of `Cs`.
+        Fitted models, in the order of `Cs`.
     objectives : ndarray of shape (n_models,)
         P of each model at its C.
     dual_objectives : ndarray of shape (n_models,)
         Lower bounds of the optimum at each C.
     accuracies : ndarray of shape (n_models,), or None
-        On the validation set, where one was given.
+        Accuracies on the validation set, if given.
     C_min, C_max, epsilon : float
-    seconds : float
-        That the path took.
+    Parameters of ``c_path``.
+        seconds : float
+        Seconds of training.
     """
 
     envelope: Envelope
@@ -91,7 +93,7 @@ class CPath:
 
     @property
     def objectives(self) -> Numbers:
-        """P of each model at its C."""
+        """Primal objective of each model at its C."""
         return self.envelope.penalties + self.envelope.Cs * self.envelope.losses
 
     @property
@@ -110,15 +112,15 @@ class CPath:
         return self.models[int(self.envelope.best(self._checked(C)))]
 
     def weights_at(self, C: float) -> Array | CsrArray:
-        """Return ``coef_`` of that model."""
+        """Return ``coef_`` of ``model_at(C)``."""
         return self.model_at(C).coef_
 
     def intercept_at(self, C: float) -> Array:
-        """Return ``intercept_`` of that model."""
+        """Return ``intercept_`` of ``model_at(C)``."""
         return self.model_at(C).intercept_
 
     def gap_at(self, C: float) -> float:
-        """Return a bound of (P - P*) / min(P*, P(0) - P*) of that model."""
+        """Return an upper bound of (P - P*) / min(P*, P(0) - P*) for ``model_at(C)``."""
         return float(self.envelope.gap(self._checked(C)))
 
     def bounds_at(self, C: float) -> tuple[float, float]:
@@ -150,33 +152,33 @@ def c_path(
     verbose: int = 0,
     **parameters: Any,
 ) -> CPath:
-    """Train models until, for every C of a range, one of them is proven near the optimum.
+    """Train models until, for every C in a range, one of them is proven to be near the optimum.
 
-    After it, for every C from `C_min` to `C_max`, the objective of ``model_at(C)`` at C exceeds the
-    optimum by at most `epsilon` times the optimum, and by at most `epsilon` times what there was to
-    gain: the objective of W = 0 less the optimum.
+    For every C from `C_min` to `C_max`, the objective of ``model_at(C)`` exceeds the optimum by at
+    most `epsilon` times the optimum, and by at most `epsilon` times the improvement over W = 0: the
+    objective of W = 0 minus the optimum.
 
     Parameters
     ----------
     X : {array-like, sparse matrix} of shape (n_samples, n_features)
     y : array-like of shape (n_samples,)
     C_min, C_max : float
-        The range.
+        Range of C.
     epsilon : float, default=0.01
-        Relative.
+        Relative distance from the optimum.
     formulation : str, default="crammer_singer"
-        One of ``MulticlassSVC``, or "logistic".
+        A formulation of ``MulticlassSVC``, or "logistic".
     sample_weight : array-like of shape (n_samples,), default=None
     validation : (X, y), default=None
-        Rows on which the models' accuracies are computed.
+        Rows for the accuracies of the models.
     max_fits : int, default=200
-        Models at most; a warning is given if they were not enough.
+        Maximum number of models; a warning is given if it does not suffice.
     random_state : int, RandomState instance, default=None
-        Orders the visits.
+        Orders the updates.
     verbose : int, default=0
-        1 prints a line for each fit.
+        1: print a line for each fit.
     **parameters
-        Others of ``MulticlassSVC`` or ``MultinomialLogisticRegression``.
+        Other parameters of ``MulticlassSVC`` or ``MultinomialLogisticRegression``.
 
     Returns
     -------
@@ -185,14 +187,14 @@ def c_path(
     Raises
     ------
     ValueError
-        If the range is empty, or as the estimator's ``fit``.
+        If the range is empty, or as in ``fit`` of the estimator.
 
     Warns
     -----
     ConvergenceWarning
-        If some C has no model that is proven to `epsilon`: after too few fits or epochs, or where C
-        times the rounding of the losses exceeds `epsilon` times the optimum. ``gap_at`` says what
-        is proven.
+        If no model is proven to `epsilon` at some C: because of too few fits or epochs, or because
+        C times the rounding error of the losses exceeds `epsilon` times the optimum. ``gap_at``
+        returns the proven gap.
 
     Examples
     --------
@@ -220,7 +222,7 @@ def c_path(
     C, gap = tracer.trace(C_min, C_max, epsilon, max_fits)
     if gap > epsilon:
         warn_user(
-            f"the path is proven to {gap:.2e} at C = {C:g} (asked for: {epsilon:g}) after "
+            f"the path is proven to {gap:.2e} at C = {C:g} (requested: {epsilon:g}) after "
             f"{len(tracer.fits)} fits; raise max_fits or max_iter, lower tol, or choose a smaller "
             "C_max, by which the rounding of losses is multiplied",
             ConvergenceWarning,
@@ -260,7 +262,7 @@ def check_range(C_min: float, C_max: float, epsilon: float) -> None:
 
 
 class Tracer:
-    """Trains at any C, from the start of the nearest trained C.
+    """Trains at a given C, with a warm start from the nearest trained C.
 
     Parameters
     ----------
@@ -269,7 +271,7 @@ class Tracer:
         Returns an estimator to fit, for C and a seed.
     random : RandomState
     stop : Event, default=None
-        Ends the fit after its epoch, and the trace, when it is set.
+        If set, ends the fit after its epoch, and the trace.
     on_fit : callable, default=None
         Called with each fit.
     """
@@ -292,12 +294,12 @@ class Tracer:
     def trace(
         self, C_min: float, C_max: float, epsilon: float, max_fits: int
     ) -> tuple[float, float]:
-        """Train until the whole range is proven, or more fits are not allowed or would not help.
+        """Train until the whole range is proven, or until more fits are not allowed or not useful.
 
         Returns
         -------
         C, gap : float
-            The C of the widest bounds, and their relative distance.
+            The C with the largest gap, and this gap.
         """
         self._climb(C_min, C_max, epsilon)
         while True:
@@ -313,7 +315,7 @@ class Tracer:
         return Envelope(*np.array(lines, np.float64).T)
 
     def _climb(self, C_min: float, C_max: float, epsilon: float) -> None:
-        """Train at C_min, some C between, and C_max, unless a model is proven up to there."""
+        """Train at C_min, some C between, and C_max, until a model is proven up to C_max."""
         C = C_min
         while True:
             found = self._train(C)
@@ -340,7 +342,7 @@ class Envelope:
     Attributes
     ----------
     Cs, penalties, losses, dual_objectives, zero_losses : ndarray of shape (n_models,)
-        C_j, N_j, L_j, D_j, and L(0), in each the same but for rounding.
+        C_j, N_j, L_j, D_j, and L(0), which is the same for all models up to rounding.
     """
 
     Cs: Numbers
@@ -354,7 +356,7 @@ class Envelope:
         return np.asarray(np.argmin(self._lines(C), axis=0))
 
     def upper(self, C: ArrayLike) -> Numbers:
-        """Return that model's objective."""
+        """Return the lowest objective at each C."""
         return np.asarray(self._lines(C).min(axis=0) * (1 + ROUNDING))
 
     def lower(self, C: ArrayLike) -> Numbers:
@@ -375,9 +377,9 @@ class Envelope:
     def widest(self, low: float, high: float) -> tuple[float, float]:
         """Return the C of a range with the largest gap, and that gap.
 
-        Between two C of models, upper and lower bound are linear but where lines cross; the ratio
-        of two linear functions has its extremes at the ends. P(0) less the upper bound is convex,
-        so it is positive between them where it is at all of them.
+        Between two trained C, the upper and lower bounds are linear except where lines cross; the
+        ratio of two linear functions has its extremes at the ends. P(0) minus the upper bound is
+        convex, so it is positive between the ends if it is positive at both.
         """
         rises = self.penalties[None] - self.penalties[:, None]
         falls = self.losses[:, None] - self.losses[None]

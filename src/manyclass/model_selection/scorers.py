@@ -1,4 +1,4 @@
-"""Scores of models on held-out rows: scikit-learn's, mean costs of mistakes, the k best classes."""
+"""Scorers: scikit-learn's, the mean cost of mistakes, top-k accuracy."""
 
 from __future__ import annotations
 
@@ -16,21 +16,21 @@ from manyclass.estimators.svc import MulticlassSVC
 from manyclass.utils.suggestions import TOP_K, meant
 from manyclass.utils.types import Array, RowsLike
 
-COST = "cost"  # as scoring
+COST = "cost"  # value of scoring
 Classifier = MulticlassSVC | MultinomialLogisticRegression
-# Called with a model, X, y and metadata by name, as scikit-learn's; the better the larger.
+# Called with a model, X, y and metadata by name, as in scikit-learn; larger is better.
 Scorer: TypeAlias = Callable[..., float]
 Scoring: TypeAlias = str | Scorer | None
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class CostScorer:
-    """The mean cost of predictions, negative, as scikit-learn's scorers have losses.
+    """The negative mean cost of predictions, as in scikit-learn's scorers of losses.
 
     Attributes
     ----------
-    costs : what ``by_label`` takes
-        In the order of the classes of the estimator that is scored.
+    costs : array-like, dict of dicts or Taxonomy
+        Costs for ``by_label``, in the order of the estimator's classes.
     """
 
     costs: Costs
@@ -49,12 +49,12 @@ class CostScorer:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class TopKScorer:
-    """The share of the rows whose label is among the k best classes.
+    """The fraction of rows whose label is among the k best classes.
 
     Attributes
     ----------
     k : int
-        Of a model with fewer classes, all are the best ones.
+        A model with fewer classes predicts all of them.
     """
 
     k: int
@@ -66,20 +66,20 @@ class TopKScorer:
         y: ArrayLike,
         sample_weight: Array | None = None,
     ) -> float:
-        """Score a model; labels that it does not know are never among the best."""
+        """Score a model; labels that are not its classes are never among the best."""
         best = estimator.predict_top_k(X, min(self.k, len(estimator.classes_)))
         hits = (best == np.asarray(y)[:, None]).any(axis=1)
         return float(np.average(hits, weights=sample_weight))
 
 
 def top_k_scorer(scoring: Scoring) -> TopKScorer | None:
-    """Return the scorer of a name such as "top_3_accuracy"; None of others."""
+    """Return the scorer for a name such as "top_3_accuracy", or None for other names."""
     found = TOP_K.fullmatch(scoring) if isinstance(scoring, str) else None
     return None if found is None else TopKScorer(int(found[1]))
 
 
 def check_top_k(scorer: Scorer, n_classes: int) -> None:
-    """Refuse a score of more classes than there are, which is 1.
+    """Refuse a top-k score with k classes or fewer, which is always 1.
 
     Raises
     ------
@@ -92,31 +92,31 @@ def check_top_k(scorer: Scorer, n_classes: int) -> None:
 
 
 def scorer_of(model: Classifier, scoring: str | Scorer) -> Scorer:
-    """Return scikit-learn's scorer of a model, by its name or itself.
+    """Return scikit-learn's scorer for a model, given the scorer or its name.
 
     Raises
     ------
     ValueError
-        If there is none of that name.
+        If no scorer has this name.
     """
     if isinstance(scoring, str) and scoring not in get_scorer_names():
         own = [COST] if hasattr(model, "costs") else []
         similar = meant(scoring, [*get_scorer_names(), *own])
         raise ValueError(
-            f"scoring={scoring!r} is no score of scikit-learn (sklearn.metrics.get_scorer_names())"
-            + similar
+            f"scoring={scoring!r} is not a score of scikit-learn "
+            "(sklearn.metrics.get_scorer_names())" + similar
         )
     scorer: Scorer = check_scoring(model, scoring=scoring)
     return scorer
 
 
 def scorer_with_costs(model: Classifier, scoring: Scoring, costs: Costs | None) -> Scorer:
-    """Return the function that computes a score, of ``scoring="cost"`` by these costs.
+    """Return the function that computes a score, with these costs for ``scoring="cost"``.
 
     Raises
     ------
     ValueError
-        If there is no such score, or costs are missing.
+        If the name is unknown, or costs are missing.
     """
     if isinstance(scoring, str) and scoring == COST:
         if costs is None:

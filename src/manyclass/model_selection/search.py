@@ -1,10 +1,10 @@
-"""Cross-validation over a grid of C, without fits that cannot win, or over a range by paths.
+"""Cross-validation over a grid of C that skips bad values, or over a range of C by paths.
 
-1. All folds are trained to a coarse tolerance, at one C after the other, ascending; each fit starts
-   from the previous one of its fold. A model that is proven to be good enough at the next C, too,
-   is kept. The climb ends after two C in a row that are significantly worse than the best.
-2. The C that are not significantly worse than the best are trained to the wanted tolerance, each
-   fit from its coarse one.
+1. All folds are trained to a coarse tolerance, at each C in ascending order; each fit starts from
+   the previous fit of its fold. A model that is also proven to be good enough at the next C is
+   reused. The search ends after two C in a row that are significantly worse than the best.
+2. The C that are not significantly worse than the best are trained to the requested tolerance,
+   each fit from its coarse fit.
 
 Two values are compared by the corrected resampled t-test on the differences of their scores in J
 folds (Nadeau, Bengio: Inference for the generalization error, Machine Learning 52, 2003, eq. 9):
@@ -41,16 +41,16 @@ from manyclass.utils.machine import available_memory
 from manyclass.utils.user_warning import warn_user
 
 COARSE = 1e-2
-SHARE_FOR_STARTS = 0.2  # of the memory, for starts that coarse fits keep for the fine ones
+SHARE_FOR_STARTS = 0.2  # share of the memory for starts that coarse fits keep for the fine fits
 
 Maker = Callable[[float, float, int], Classifier]  # of C, tol, seed
-# What a search has of its best estimator.
+# Attributes that a search shares with its best estimator.
 FITTED = ("classes_", "intercept_", "n_iter_", "history_", "certificate_")
 OnColumn = Callable[[float, Column], None]
 Scores = NDArray[np.float64]  # of shape (n_folds, n_Cs)
-EQUAL = 1e-12  # relative difference of scores that are the same but for rounding
-LEVEL = 0.05  # of the one-sided test
-# The search stops climbing after so many values in a row that are significantly worse.
+EQUAL = 1e-12  # relative difference of scores that are equal up to rounding
+LEVEL = 0.05  # level of the one-sided test
+# The search stops after this number of values in a row that are significantly worse.
 PATIENCE = 2
 MAX_FITS = 200  # of a fold
 
@@ -67,10 +67,10 @@ class Search:
         Returns an estimator to fit, for C, tol and a seed.
     tol : float
     seeds : ndarray of shape (2, n_folds, n_Cs)
-        Of coarse and fine fits.
+        Seeds of coarse and fine fits.
     n_threads : int
     keeps_models : bool
-        Whether the models of the fine fits are wanted.
+        Whether to keep the models of the fine fits.
     on_column : callable
         Called with each C and its fits when they are done.
     """
@@ -105,7 +105,7 @@ class Search:
         Returns
         -------
         list of int
-            The numbers of the C among which to choose: all were trained to `tol`.
+            Indices of the C to choose from, which were all trained to `tol`.
         """
         tol = max(self.tol, COARSE)
         self._climb(tol)
@@ -131,7 +131,7 @@ class Search:
                     break
 
     def _coarse(self, j: int, f: int, tol: float, stop: Event) -> FoldFit:
-        """Fit a fold at a C, once it was fitted at the C before."""
+        """Fit a fold at a C, after its fit at the previous C."""
         if j:
             self._done[j - 1][f].wait()
         try:
@@ -148,10 +148,10 @@ class Search:
             self._done[j][f].set()
 
     def _forget(self) -> None:
-        """Drop starts that no fit needs any more, and those that do not fit into memory."""
+        """Drop starts that are no longer needed or do not fit into memory."""
         dropped = worse(scores_of(self.table), self.folds.test_share)
         left = SHARE_FOR_STARTS * available_memory()
-        # The last column is what the next one starts from.
+        # The next column starts from the last one.
         for j in reversed(range(len(self.table) - 1)):
             for entry in self.table[j]:
                 if entry.fit is not None:
@@ -160,7 +160,7 @@ class Search:
                         entry.fit = None
 
     def _refine(self, finalists: list[int]) -> None:
-        """Train to the wanted tolerance at some C."""
+        """Train to the requested tolerance at some C."""
         places = [(j, f) for j in finalists for f in range(len(self.folds.splits))]
         tasks = [partial(self._fine, j, f) for j, f in places]
         with closing(in_order(tasks, self.n_threads)) as results:
@@ -185,7 +185,7 @@ class Search:
 
 
 def worse(scores: Scores, test_share: float) -> NDArray[np.bool_]:
-    """Return which columns are significantly worse than that of the best mean.
+    """Return which columns are significantly worse than the column with the best mean.
 
     Parameters
     ----------
@@ -215,7 +215,7 @@ def has_passed(scores: Scores, test_share: float) -> bool:
 
 
 def near_best(scores: Scores) -> NDArray[np.bool_]:
-    """Return which columns' means are within one standard error of the best one's."""
+    """Return which columns have a mean within one standard error of the best mean."""
     means = scores.mean(axis=0)
     best = int(np.argmax(means))
     if len(scores) < 2:
@@ -225,13 +225,13 @@ def near_best(scores: Scores) -> NDArray[np.bool_]:
 
 
 def warn_of_equal_scores(scores: Scores, C: float) -> None:
-    """Warn if all of three values of C or more score alike, unless their scores are perfect (1).
+    """Warn if three or more values of C all have the same score, unless it is perfect (1).
 
     Parameters
     ----------
     scores : ndarray of shape (n_folds, n_Cs)
     C : float
-        The one that is chosen.
+        The chosen C.
     """
     means = scores.mean(axis=0)
     if len(means) > 2 and np.ptp(means) <= EQUAL * abs(means[0]) and means[0] < 1 - EQUAL:
@@ -243,7 +243,7 @@ def warn_of_equal_scores(scores: Scores, C: float) -> None:
 
 
 def chosen(scores: Scores, *, one_standard_error: bool) -> int:
-    """Return the column of the best mean, or the first one within one standard error of it.
+    """Return the column with the best mean, or the first within one standard error of it.
 
     Columns are ascending in C.
     """
@@ -261,12 +261,12 @@ def search_paths(
     *,
     keeps: bool,
 ) -> tuple[NDArray[np.float64], list[Column]]:
-    """Score models that are proven to be within epsilon of the optimum, for all C of a range.
+    """Score models that are proven to be within epsilon of the optimum, for all C in a range.
 
     Returns
     -------
     Cs : ndarray of shape (n_Cs,)
-        All at which some fold was trained, ascending.
+        All values of C at which a fold was trained, ascending.
     table : list of lists of FoldFit
         By C, then by fold: the fold's model with the least objective at that C.
     """
@@ -292,7 +292,7 @@ class _Path:
         self.seconds = seconds / len(scores)
 
     def scored_at(self, C: float, *, keeps: bool) -> FoldFit:
-        """Return the best model at a C, its score and its certificate there."""
+        """Return the best model at a C, with its score and its certificate at this C."""
         best = int(self.envelope.best(C))
         primal, dual = float(self.envelope.upper(C)), float(self.envelope.lower(C))
         proof = proof_of(primal, dual, float(self.envelope.zero(C)))
@@ -320,7 +320,7 @@ def _traced(
         C, gap = tracer.trace(*C_range, epsilon, MAX_FITS)
     if gap > epsilon and not stop.is_set():
         warn_user(
-            f"fold {number + 1}: the path is proven to {gap:.2e} at C = {C:g} (asked for: "
+            f"fold {number + 1}: the path is proven to {gap:.2e} at C = {C:g} (requested: "
             f"{epsilon:g}); raise max_iter",
             ConvergenceWarning,
         )
@@ -329,7 +329,7 @@ def _traced(
 
 
 def print_fits(C: float, gap: float, fits: Sequence[tuple[float, float]]) -> None:
-    """Print a line on the fits of a C: their scores and seconds, and the largest gap."""
+    """Print a line about the fits of a C: scores, seconds and the largest gap."""
     scores = np.array([score for score, _ in fits])
     seconds = sum(seconds for _, seconds in fits)
     print(
@@ -350,7 +350,7 @@ def mean_model(column: Column) -> Classifier:
 
 
 def current_estimator(search: object) -> Classifier:
-    """Return a copy of ``best_estimator_`` with the weights that the search has now."""
+    """Return a copy of ``best_estimator_`` with the current weights of the search."""
     own = vars(search)
     best: Classifier = copy.copy(own["best_estimator_"])
     best.__dict__.pop("temperature_", None)

@@ -1,6 +1,6 @@
-"""Multi-label classification: sets of labels, their training in groups, thresholds, metrics.
+"""Multi-label classification: label sets, their training in groups, thresholds, metrics.
 
-May import estimators and all below. Begin with svc.py.
+May import estimators and the layers below. Begin with svc.py.
 """
 
 from typing import TYPE_CHECKING

@@ -1,16 +1,15 @@
-"""Groups of labels: each is a one-vs-rest problem of multi-class kind.
+"""Groups of labels, each trained as one one-vs-rest problem.
 
 The labels of a multi-label problem are independent binary problems,
 
     min_w  1/2 ||w_c||^2 + sum_i C_i loss(1 - s_ic w_c . x_i),    s_ic = +1 for c in Y_i, else -1
 
-whose kernels visit all labels of a group at once: an example of such a problem has a set of classes
-(``Dataset.sets``). Labels of about equal frequency share a group, so that the rows that are active
-for one are so for others.
+The kernels visit all labels of a group at once: an example of such a problem has a set of classes
+(``Dataset.sets``). Labels of similar frequency share a group, so that they share active rows.
 
-Dense rows of many features are visited in batches, by kernels that know of one class for each
-example. There labels that never occur together share a group: these are colours of the graph of
-labels that occur together, found greedily, frequent labels first.
+Dense rows with many features are visited in batches, by kernels that support one class per example.
+For these, only labels that never occur together share a group: the groups are the colors of a
+greedy coloring of the graph of labels that occur together, frequent labels first.
 """
 
 from __future__ import annotations
@@ -36,14 +35,14 @@ def groups_of(indicator: CsrArray, labels: Labels, size: int, *, apart: bool) ->
     labels : ndarray
         The columns to partition.
     size : int
-        Labels of a group, at most.
+        Maximum number of labels in a group.
     apart : bool
         Whether no example may have two labels of a group.
 
     Returns
     -------
     list of ndarray
-        Each ascending.
+        The labels of each group, ascending.
     """
     counts = np.bincount(indicator.indices, minlength=indicator.shape[1])
     ordered = labels[np.argsort(-counts[labels], kind="stable")]
@@ -70,15 +69,15 @@ def groups_of(indicator: CsrArray, labels: Labels, size: int, *, apart: bool) ->
 
 
 def dataset_of(rows: Dataset, indicator: CsrArray, group: Labels, *, apart: bool) -> Dataset:
-    """Return the examples with the labels of a group as their classes.
+    """Return the examples with the labels of a group as classes.
 
     Parameters
     ----------
     rows : Dataset
-        Whose labels do not matter.
+        The examples; their labels are ignored.
     indicator : CSR array of shape (n, k)
     group : ndarray
-        Columns; `apart`: no row has two of them.
+        Columns of the group; with `apart`, no row has two of them.
     """
     n = indicator.shape[0]
     places = np.full(indicator.shape[1], ELSEWHERE, np.int32)

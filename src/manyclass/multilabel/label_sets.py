@@ -1,4 +1,4 @@
-"""Sets of labels as an indicator matrix: Y_ic = 1 where example i has label c."""
+"""Label sets as an indicator matrix: Y_ic = 1 if example i has label c."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from manyclass.utils.labels import classes_of_sets, labels_of
 from manyclass.utils.types import Array, CsrArray, Label
 
 SETS = (set, frozenset, tuple, list)
-Sets: TypeAlias = Sequence[Collection[Label]]  # of each row
-# As users give them: sets, or a matrix of 0 and 1, dense, sparse or a data frame.
+Sets: TypeAlias = Sequence[Collection[Label]]  # label set of each row
+# As given by users: sets, or a matrix of 0 and 1, dense, sparse or a data frame.
 LabelSets: TypeAlias = "Sets | ArrayLike | CsrArray"
 
 
@@ -28,14 +28,14 @@ def encoded(
     Parameters
     ----------
     Y : {array-like, sparse matrix, data frame} of shape (n_samples, n_labels), or sequence
-        A matrix of 0 and 1, or for every row a set (list, tuple, array) of its labels, perhaps an
-        empty one; a column of lists of a data frame. Lists of equal length that hold only 0 and 1
+        A matrix of 0 and 1; or for every row a set (list, tuple, array) of its labels, which may
+        be empty; or a column of lists from a data frame. Lists of equal length with only 0 and 1
         are a matrix.
     classes : ndarray of shape (n_labels,), default=None
-        The labels that are known; those of Y when None: the names of a data frame's columns, the
-        numbers of a matrix's columns, or all that are in the sets, ascending.
+        The known labels. None: the column names of a data frame, the column numbers of a matrix,
+        or all labels in the sets, ascending.
     holds_sets : bool, default=False
-        Whether lists of equal length that hold only 0 and 1 are sets as well.
+        Whether lists of equal length with only 0 and 1 are also sets.
 
     Returns
     -------
@@ -45,7 +45,7 @@ def encoded(
     Raises
     ------
     ValueError
-        If Y is neither, or holds a label that is none of `classes`.
+        If Y is neither, or holds a label that is not in `classes`.
     """
     if holds_sets_of_labels(Y, bits=holds_sets):
         return _encoded_sets(Y, classes)
@@ -63,31 +63,31 @@ def encoded(
 
 
 def _names(columns: list[Label]) -> Array:
-    """Return the names of a data frame's columns, the labels."""
+    """Return the column names of a data frame, which are the labels."""
     twice = next((name for place, name in enumerate(columns) if name in columns[:place]), None)
     if twice is not None:
         raise ValueError(f"Y has the column {twice!r} twice; rename one")
     if "" in columns:
-        raise ValueError("Y has a column without a name, as of empty cells; leave it out")
+        raise ValueError("Y has a column without a name; name it, or leave it out")
     if len({isinstance(name, str) for name in columns}) > 1:
         raise ValueError("Y has columns named by numbers and by text; labels must be of one kind")
     return np.asarray(labels_of(columns))
 
 
 def decoded(indicator: CsrArray, classes: Array) -> list[set[Label]]:
-    """Return the set of labels of every row of an indicator matrix."""
+    """Return the label set of every row of an indicator matrix."""
     names = classes[indicator.indices].tolist()
     ends = indicator.indptr.tolist()
     return [set(names[begin:end]) for begin, end in pairwise(ends)]
 
 
 def is_dense(Y: LabelSets) -> bool:
-    """Whether Y is a matrix, and no sparse one."""
+    """Whether Y is a dense matrix."""
     return not (is_sparse(Y) or holds_sets_of_labels(Y))
 
 
 def holds_sets_of_labels(Y: LabelSets, *, bits: bool = False) -> TypeGuard[Sets]:
-    """Whether Y is a sequence of sets of labels, and no matrix; ``bits``: as in ``encoded``."""
+    """Whether Y is a sequence of label sets, not a matrix; ``bits`` as in ``encoded``."""
     if is_sparse(Y) or hasattr(Y, "columns") or (isinstance(Y, np.ndarray) and Y.ndim != 1):
         return False
     is_listed = isinstance(Y, Sequence) or hasattr(Y, "__array__")
@@ -126,17 +126,17 @@ def _matrix(Y: LabelSets) -> CsrArray:
             dense = np.asarray([_as_list(row) for row in dense])
         if dense.ndim == 1 and len(dense) and all(isinstance(row, str) for row in dense):
             raise ValueError(
-                f"Y holds a text for every row ({dense[0]!s:.20}), not a set of labels; split "
+                f"Y holds a text for every row ({dense[0]!s:.20}), not a label set; split "
                 "them, as [set(filter(None, text.split(','))) for text in Y]"
             )
         if dense.ndim != 2:
             raise ValueError(
-                "Y must be a matrix of shape (n_samples, n_labels), or hold a set of labels for "
+                "Y must be a matrix of shape (n_samples, n_labels), or hold a label set for "
                 f"every row; its shape is {dense.shape}. For one class per row use MulticlassSVC; "
-                "continuous targets are no labels"
+                "continuous targets are not labels"
             )
         if dense.dtype.kind not in "biufO":
-            raise ValueError(f"Y must hold only 0 and 1 (or a set of labels); it is {dense.dtype}")
+            raise ValueError(f"Y must hold only 0 and 1 (or a label set); it is {dense.dtype}")
         if dense.dtype.kind == "O":
             try:
                 dense = dense.astype(np.float64)
@@ -144,21 +144,20 @@ def _matrix(Y: LabelSets) -> CsrArray:
                 raise ValueError(f"Y must hold only 0 and 1: {error}") from None
         matrix = sp.csr_array(dense)
     if matrix.shape[1] == 0:
-        raise ValueError("Y has no column: there is no label to learn")
+        raise ValueError("Y has no columns, so there is no label to learn")
     matrix.eliminate_zeros()
     wrong = matrix.data[matrix.data != 1]
     if len(wrong):
         is_plain = np.isnan(wrong[0]) or float(wrong[0]).is_integer()
         kind = "" if is_plain else "continuous values such as "
         raise ValueError(
-            "Y must hold only 0 and 1 (or a set of labels for every row); it holds "
-            f"{kind}{wrong[0]!s}"
+            f"Y must hold only 0 and 1 (or a label set for every row); it holds {kind}{wrong[0]!s}"
         )
     return matrix.astype(np.int8)
 
 
 def _refuse_missing(Y: LabelSets) -> None:
-    """Refuse rows that are missing beside rows that have labels."""
+    """Refuse missing rows next to rows with labels."""
     if is_sparse(Y) or hasattr(Y, "columns") or len(getattr(Y, "shape", (0,))) > 1:
         return
     rows = list(Y) if isinstance(Y, Iterable) else []
@@ -176,15 +175,15 @@ def _encoded_sets(Y: Sets, classes: Array | None) -> tuple[CsrArray, Array]:
         raise ValueError("labels must be all numbers or all text") from None
     found = list(chain.from_iterable(sets))
     if any(label != label for label in found):
-        raise ValueError("Y holds NaN, which is no label")
+        raise ValueError("Y holds NaN, which is not a label")
     if classes is None:
         classes = classes_of_sets(rows)
     if not len(classes):
-        raise ValueError("all sets of labels are empty: there is no label to learn")
+        raise ValueError("all label sets are empty: there is no label to learn")
     places = {label: place for place, label in enumerate(classes.tolist())}
     unknown = next((label for label in found if label not in places), None)
     if unknown is not None:
-        raise ValueError(f"Y holds the label {unknown!r}, which is none of those in fit")
+        raise ValueError(f"Y holds the label {unknown!r}, which is not a label of fit")
     indices = np.fromiter((places[label] for label in found), np.int32, len(found))
     indptr = np.concatenate([[0], np.cumsum([len(row) for row in sets], dtype=np.int64)])
     data = np.ones(len(found), np.int8)

@@ -1,4 +1,4 @@
-"""W of all labels, put together from the W of groups as they end."""
+"""W of all labels, joined from the W of each group once it is trained."""
 
 from __future__ import annotations
 
@@ -13,24 +13,24 @@ from manyclass.problem.dataset import Dataset
 from manyclass.problem.solution import Weights
 from manyclass.utils.types import Array, CsrArray
 
-COMPACT = 0.5  # rows are trained on the features that they have where these are fewer
+COMPACT = 0.5  # if the rows use fewer features than this share, they are trained on only these
 
 
 @dataclass(slots=True, eq=False)
 class LabelWeights:
-    """W, shape (d + 1, k), in one array, or packed without zeros.
+    """W of shape (d + 1, k), in one dense array, or packed without zeros.
 
-    Packed parts are held by label: a row pointer of every feature for each of many groups would
-    take more memory than their weights.
+    Packed parts are stored by label: with many groups, a row pointer for every feature of each
+    group would need more memory than the weights.
 
     Attributes
     ----------
     features : ndarray of shape (d_used + 1,)
-        The rows of W that groups have, ascending; the last is that of the intercepts.
+        The rows of W that the groups have, ascending; the last row holds the intercepts.
     shape : (d + 1, k)
     dtype : numpy.dtype
     prune : float
-        Weights, but intercepts, of a smaller size are left out.
+        Weights of a smaller magnitude are removed, except intercepts.
     dense : ndarray of shape (d + 1, k), or None
     """
 
@@ -43,7 +43,7 @@ class LabelWeights:
     parts: list[sp.csc_array] = field(default_factory=list)
 
     def add(self, group: Labels, W: Weights) -> None:
-        """Take over the W of a group, which changes."""
+        """Add the W of a group, which is modified."""
         assert isinstance(W, np.ndarray)
         if self.prune:
             W[:-1][np.abs(W[:-1]) < self.prune] = 0
@@ -56,7 +56,7 @@ class LabelWeights:
             self.dense[np.ix_(self.features, group)] = W
 
     def joined(self) -> Weights:
-        """Return W, the labels in their order; the parts go."""
+        """Return W with the labels in their order; the parts are deleted."""
         if self.dense is not None:
             return self.dense
         counts = np.zeros(self.shape[0] + 1, np.int64)
@@ -64,7 +64,7 @@ class LabelWeights:
             counts[1 + self.features] += np.bincount(part.indices, minlength=len(self.features))
         indptr = np.cumsum(counts)
         data, labels = np.empty(indptr[-1], self.dtype), np.empty(indptr[-1], np.int32)
-        ends = indptr[self.features].copy()  # of what is written of each row
+        ends = indptr[self.features].copy()  # end of the written part of each row
         while self.parts:
             self._write(self.groups.pop(), self.parts.pop(), ends, data, labels)
         if indptr[-1] <= np.iinfo(np.int32).max:
@@ -81,7 +81,7 @@ class LabelWeights:
         data: Array,
         labels: NDArray[np.int32],
     ) -> None:
-        """Write the weights of a group behind those that are there."""
+        """Append the weights of a group to the rows."""
         bounds = part.indptr.tolist()
         for label, begin, end in zip(group.tolist(), bounds[:-1], bounds[1:], strict=True):
             rows = part.indices[begin:end]
@@ -93,9 +93,9 @@ class LabelWeights:
 def compact(
     rows: Dataset, X: CsrArray | Array
 ) -> tuple[CsrArray | Array, NDArray[np.int64] | None]:
-    """Return X on the features that it has, and which these are, where they are few of all.
+    """Return X with only the features that it uses, and their numbers, if these are few.
 
-    The weights of the others are 0. The values are not copied.
+    The weights of the other features are 0. The values are not copied.
     """
     if rows.is_dense:
         return X, None

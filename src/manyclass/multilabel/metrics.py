@@ -12,7 +12,7 @@ from manyclass.utils.types import Array, CsrArray
 
 
 class F1Scores(NamedTuple):
-    """F1 of all pairs of row and label together (micro), and the mean over the labels (macro)."""
+    """F1 over all pairs of row and label (micro), and the mean F1 of the labels (macro)."""
 
     micro: float
     macro: float
@@ -26,7 +26,7 @@ def f1_scores(Y: LabelSets, predicted: LabelSets, classes: Array | None = None) 
     Y, predicted : matrix of 0 and 1 of shape (n_samples, n_labels), or sequence of sets
         The true labels and the predicted ones.
     classes : ndarray of shape (n_labels,), default=None
-        The labels, ascending; needed where sets are given.
+        The labels, ascending; required for sets.
 
     Returns
     -------
@@ -54,21 +54,22 @@ def precision_at_k(
     propensity: ArrayLike | None = None,
     classes: Array | None = None,
 ) -> float:
-    """Compute the precision of the k labels of the largest scores.
+    """Compute the precision of the k labels with the largest scores.
 
     Parameters
     ----------
     Y : matrix of 0 and 1 of shape (n_samples, n_labels), or sequence of sets
         The true labels.
     scores : array-like of shape (n_samples, n_labels)
-        As from ``decision_function``.
+        Scores of all labels, for example from ``decision_function``.
     k : int
         From 1 to n_labels.
     propensity : array-like of shape (n_labels,), default=None
-        Probability that a label that belongs to a row is found in Y (``propensities``). When given,
-        hits count 1 / propensity, in relation to the best that k labels can reach.
+        Probability that a true label of a row is recorded in Y (see ``propensities``). If given, a
+        hit counts 1 / propensity, and the sum is divided by its largest possible value for k
+        labels.
     classes : ndarray of shape (n_labels,), default=None
-        The labels, ascending; needed where Y holds sets.
+        The labels, ascending; required if Y holds sets.
 
     Returns
     -------
@@ -82,8 +83,8 @@ def precision_at_k(
 
     Notes
     -----
-    H. Jain, Y. Prabhu, M. Varma: Extreme multi-label loss functions. KDD 2016, eq. 2 (PSP@k),
-    there divided by its largest possible value, as their tables are.
+    Source: H. Jain, Y. Prabhu, M. Varma: Extreme multi-label loss functions. KDD 2016, eq. 2
+    (PSP@k), divided by its largest possible value, as in the tables of the paper.
     """
     truth, _ = encoded(Y, classes)
     numbers = np.asarray(scores)
@@ -115,9 +116,10 @@ def propensities(
     Y : matrix of 0 and 1 of shape (n_samples, n_labels), or sequence of sets
         The labels of the training rows.
     a, b : float, default=0.55, 1.5
-        Those of most data sets; 0.5 and 0.4 for Wikipedia, 0.6 and 2.6 for Amazon.
+        Parameters of the formula. The defaults suit most data sets; use 0.5 and 0.4 for Wikipedia,
+        0.6 and 2.6 for Amazon.
     classes : ndarray of shape (n_labels,), default=None
-        The labels, ascending; those in Y when None.
+        The labels, ascending. None: the labels in Y.
 
     Returns
     -------
@@ -133,7 +135,9 @@ def _pair(Y: LabelSets, predicted: LabelSets, classes: Array | None) -> tuple[Cs
     both = [holds_sets_of_labels(labels) for labels in (Y, predicted)]
     if classes is None and any(both):
         if not (holds_sets_of_labels(Y) and holds_sets_of_labels(predicted)):
-            raise ValueError("classes is needed where sets of labels meet a matrix")
+            raise ValueError(
+                "classes is required if one of them holds label sets and the other is a matrix"
+            )
         classes = encoded([*Y, *predicted], holds_sets=True)[1]
     truth, _ = encoded(Y, classes, holds_sets=any(both))
     found, _ = encoded(predicted, classes, holds_sets=any(both))

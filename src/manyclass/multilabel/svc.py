@@ -1,4 +1,4 @@
-"""Multi-label support vector machine, as scikit-learn has estimators."""
+"""The multi-label support vector machine, a scikit-learn estimator."""
 
 from __future__ import annotations
 
@@ -55,64 +55,64 @@ from manyclass.utils.user_warning import warn_user
 if TYPE_CHECKING:
     from sklearn.utils import Tags
 
-# Scores in memory at a time, while labels are predicted.
+# Number of scores in memory at a time during prediction.
 SCORES_AT_A_TIME = 1 << 22
 
 
 @documented()
 class MultilabelSVC(LinearClassifier, BaseEstimator):
-    """Linear support vector machine for sets of labels: a binary machine for each, exactly.
+    """Multi-label linear support vector machine: one binary SVM per label, to a proven gap.
 
     Solves, for examples x_i with the labels Y_i, and every label c,
 
         min_w_c  1/2 ||w_c||^2 + sum_i C_i loss(1 - s_ic w_c . x_i),   s_ic = 1 if c in Y_i else -1
 
     with C_i = C * sample_weight_i, by the sequential dual method, until the relative duality gap is
-    at most ``tol``. A row is given the labels whose score is above their threshold.
+    at most ``tol``. The predicted labels of a row are the labels with a score above their
+    threshold.
 
     Parameters
     ----------
     loss : {"hinge", "squared_hinge"}, default="hinge"
         Loss of a margin.
     max_iter : int, default=1000
-        Epochs at most, for each group of labels.
+        Maximum number of epochs per group of labels.
     warm_start : bool, default=False
-        Whether the next fit starts where this one ended: with the dual variables of the rows and
-        labels that are there again. Thresholds are tuned again. X on a device is trained from the
-        start.
+        Whether the next fit starts from the dual variables of this one, for the rows and labels
+        that are there again. Thresholds are tuned again. Ignored if X is on a device.
     weights : {"auto", "dense", "sparse"}, default="auto"
-        How ``coef_`` is held. "auto" chooses sparse weights where dense ones would take more than a
-        quarter of the memory. Labels are trained in groups of at most 32 either way.
+        Storage of ``coef_``. "auto" chooses sparse weights if dense ones would need more than a
+        quarter of the memory. In both cases, labels are trained in groups of at most 32.
     n_jobs : int, default=None
-        Threads (None = 1, -1 = all cores), each of which trains a group of labels, and of
-        prediction.
+        Threads (None = 1, -1 = all cores) for training and prediction. In training, each thread
+        trains a group of labels.
     random_state : int, RandomState instance, default=None
-        Orders the visits, and draws the folds. An int gives the same result every time, for any
-        `n_jobs` where there are as many groups as threads.
+        Orders the updates, and draws the folds. An int gives the same result every time, for any
+        `n_jobs` up to the number of groups.
 
     Attributes
     ----------
     classes_ : ndarray of shape (n_labels,)
-        The labels: names of columns, numbers of columns, or what the sets held, ascending.
+        The labels: column names, column numbers, or the labels in the sets, ascending.
     coef_ : ndarray or CSR array of shape (n_labels, n_features)
     intercept_ : ndarray of shape (n_labels,)
     thresholds_ : ndarray of shape (n_labels,)
     learnt_from_sets_ : bool
-        Whether `fit` was given sets of labels.
+        Whether `fit` was given label sets.
     predicts_sparse_ : bool
         Whether ``predict`` returns a CSR array.
     certificate_ : Certificate
-        The sum over the labels; None where `prune` has changed the weights.
+        The sum over the labels; None if `prune` has changed the weights.
     n_iter_ : int
-        Epochs of the group of labels that needed most.
+        Largest number of epochs of a group of labels.
     n_features_in_ : int
     feature_names_in_ : ndarray of shape ``(n_features_in_,)``
-        When X had string column names.
+        Only if X had string column names.
 
     Notes
     -----
-    A label that all rows of `fit` have, or none has, is not trained, with a warning: its weights
-    are 0 and its intercept is 1 or -1, and its threshold is 0, whatever `threshold` says.
+    A label that all or no training rows have is not trained, and ``fit`` warns. Its weights are 0,
+    its intercept is 1 or -1, and its threshold is 0 for any `threshold`.
 
     See Also
     --------
@@ -176,13 +176,15 @@ class MultilabelSVC(LinearClassifier, BaseEstimator):
         Parameters
         ----------
         X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            Examples; float32 gives float32 weights, all else float64. Values from 1/256 to 256 that
-            float32 holds exactly are trained in float32, where `tol` is 1e-5 or more.
+            Training examples. float32 gives float32 weights, any other dtype float64. If `tol` is
+            1e-5 or more and all values are 0 or of magnitude 1/256 to 256 and exact in float32,
+            training uses float32.
         y : {array-like, sparse matrix, data frame} of shape (n_samples, n_labels), or sequence
-            A matrix of 0 and 1, or for every row the set (list, tuple) of its labels, perhaps an
-            empty one. Lists of equal length that hold only 0 and 1 are a matrix.
+            A matrix of 0 and 1, or for every row the set (list, tuple) of its labels, which may be
+            empty. Lists of equal length with only 0 and 1 are a matrix.
         sample_weight : array-like of shape (n_samples,), default=None
-            Not negative; a weight of 2 equals two copies, of 0 no row.
+            Non-negative weights. A weight of 2 equals two copies of the row; a weight of 0 leaves
+            the row out.
 
         Returns
         -------
@@ -231,7 +233,7 @@ class MultilabelSVC(LinearClassifier, BaseEstimator):
         return self
 
     def decision_function(self, X: RowsLike) -> Array:
-        """Score every label for every row.
+        """Compute the score of every label for every row.
 
         Parameters
         ----------
@@ -240,19 +242,19 @@ class MultilabelSVC(LinearClassifier, BaseEstimator):
         Returns
         -------
         ndarray of shape (n_samples, n_labels)
-            w_c . x + intercept_c, of one label too.
+            w_c . x + intercept_c; two-dimensional for a single label, too.
 
         Raises
         ------
         ValueError
-            If X has another number of features than in ``fit``, NaN or infinity.
+            If the number of features of X differs from ``fit``, or X holds NaN or infinity.
         """
         return like(X, self._scores(self._check_rows(X)))
 
-    def predict(  # type: ignore[override]  # sets of labels have no costs
+    def predict(  # type: ignore[override]  # label sets have no costs
         self, X: RowsLike
     ) -> Array | CsrArray:
-        """Predict the labels of every row, those whose score is above their threshold.
+        """Predict the labels with a score above their threshold for every row.
 
         Parameters
         ----------
@@ -261,8 +263,8 @@ class MultilabelSVC(LinearClassifier, BaseEstimator):
         Returns
         -------
         ndarray or CSR array of shape (n_samples, n_labels), int64
-            1 where a row has a label: an ndarray if `fit` was given an array, lists or a data
-            frame, and a CSR array if it was given a sparse matrix or sets.
+            1 if a row has a label, else 0. An ndarray if `fit` got an array, lists or a data frame;
+            a CSR array if it got a sparse matrix or sets.
 
         Raises
         ------
@@ -291,7 +293,7 @@ class MultilabelSVC(LinearClassifier, BaseEstimator):
         return decoded(self._indicator(X), self.classes_)
 
     def score(self, X: RowsLike, y: LabelSets, sample_weight: ArrayLike | None = None) -> float:
-        """Compute the share of the rows all of whose labels are predicted, and no other.
+        """Compute the subset accuracy: the fraction of rows with exactly the right labels.
 
         Parameters
         ----------
@@ -306,7 +308,7 @@ class MultilabelSVC(LinearClassifier, BaseEstimator):
         Raises
         ------
         ValueError
-            If y holds a label that `fit` has not seen, or has not as many rows as X.
+            If y holds a label that did not occur in `fit`, or X and y differ in length.
         """
         found = self._indicator(X)
         truth, _ = encoded(on_host(y), self.classes_, holds_sets=self.learnt_from_sets_)
@@ -317,15 +319,15 @@ class MultilabelSVC(LinearClassifier, BaseEstimator):
         return float(np.average(wrong == 0, weights=weights))
 
     def to_sklearn(self) -> OneVsRestClassifier:
-        """Return a fitted OneVsRestClassifier of LinearSVC that predicts the same.
+        """Return a fitted OneVsRestClassifier of LinearSVC with the same predictions.
 
-        It needs no manyclass. Its labels are the numbers of the columns of ``predict``, 0 to
-        n_labels - 1, and its scores are less the thresholds.
+        It does not need manyclass. Its labels are the column numbers of ``predict``, 0 to
+        n_labels - 1, and the thresholds are subtracted from its scores.
 
         Returns
         -------
         sklearn.multiclass.OneVsRestClassifier
-            With copies of the weights, sparse where they are.
+            With copies of the weights; sparse weights stay sparse.
 
         Raises
         ------
@@ -336,7 +338,7 @@ class MultilabelSVC(LinearClassifier, BaseEstimator):
         return as_one_vs_rest_classifier(self)
 
     def _indicator(self, X: RowsLike) -> CsrArray:
-        """Predict as a CSR array; scores are computed for some rows at a time."""
+        """Predict a CSR array; scores are computed for some rows at a time."""
         rows = self._check_rows(X)
         step, n = max(1, SCORES_AT_A_TIME // len(self.classes_)), rows.shape[0]
         parts = [
@@ -353,7 +355,7 @@ class MultilabelSVC(LinearClassifier, BaseEstimator):
     def _begin(
         self, labelled: Labelled, classes: Array, n_jobs: int
     ) -> tuple[Prints | None, Start | None]:
-        """Return the fingerprints of the rows, and where training begins, of a warm start."""
+        """Return the fingerprints of the rows and the start of training, for a warm start."""
         if not self.warm_start or labelled.rows.lies_on_device:
             return None, None
         prints = row_prints(labelled.whole_rows(), n_jobs)
@@ -386,13 +388,13 @@ class MultilabelSVC(LinearClassifier, BaseEstimator):
         if constant.any():
             name = self.classes_[constant].tolist()[0]
             warn_user(
-                f"{constant.sum()} of {len(constant)} labels are those of all rows or of none, "
+                f"{constant.sum()} of {len(constant)} labels occur in all rows or in none, "
                 f"such as {name!r}: they are always predicted or never",
             )
         if found.status is not Status.CONVERGED:
             warn_user(
-                f"training stopped at relative gap {found.certificate.relative_gap:.2e} (asked "
-                f"for: {self.tol:g}): {found.status.value}",
+                f"training stopped at relative gap {found.certificate.relative_gap:.2e} "
+                f"(requested: {self.tol:g}): {found.status.value}",
                 ConvergenceWarning,
             )
 
@@ -402,7 +404,7 @@ class MultilabelSVC(LinearClassifier, BaseEstimator):
         return super()._labels(rows, top)
 
     def __sklearn_tags__(self) -> Tags:
-        """Tags: many labels for a row."""
+        """Return the tags of scikit-learn: multi-label."""
         tags = super().__sklearn_tags__()
         tags.classifier_tags.multi_label = True
         tags.classifier_tags.multi_class = False

@@ -1,4 +1,4 @@
-"""Thresholds of the scores of labels: given, or tuned for F1 out of fold."""
+"""Thresholds of the scores of labels: given, or tuned for cross-validated F1."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ def thresholds_of(
     options : Options
     seed : int
     n_folds : int
-        The last three are of ``tuned_thresholds``.
+        The last three are parameters of ``tuned_thresholds``.
 
     Returns
     -------
     ndarray of shape (k,)
-        0 for labels that all rows have, or none has.
+        0 for labels that all or no rows have.
 
     Raises
     ------
@@ -53,25 +53,25 @@ def thresholds_of(
 def tuned_thresholds(
     labelled: Labelled, options: Options, seed: int, n_folds: int
 ) -> NDArray[np.float64]:
-    """Choose a threshold for every label, that of the largest F1 of scores out of fold.
+    """Choose the threshold with the best cross-validated F1 for every label.
 
-    The rows are divided into folds at random; each fold is scored by a model of the others. All
-    folds of some groups of labels are trained before the next ones, so that no array of all scores
-    exists.
+    The rows are divided into random folds; each fold is scored by a model trained on the others.
+    All folds of some groups of labels are trained before the next groups, so that the scores of all
+    labels are never in memory together.
 
     Parameters
     ----------
     labelled : Labelled
     options : Options
     seed : int
-        From which the folds and the orders of training are drawn.
+        Seed of the folds and of the random orders of training.
     n_folds : int
         Number of folds.
 
     Returns
     -------
     ndarray of shape (k,)
-        0 for labels that fewer than `n_folds` rows have, or all rows have.
+        0 for labels with fewer than `n_folds` rows, and for labels that all rows have.
     """
     labelled = labelled.in_single(options.tol)
     n, k = labelled.indicator.shape
@@ -94,7 +94,7 @@ def tuned_thresholds(
 
 
 def best_threshold(scores: Array, positive: NDArray[np.bool_]) -> float:
-    """Return the threshold above which scores reach the largest F1.
+    """Return the threshold with the largest F1.
 
     Parameters
     ----------
@@ -105,7 +105,7 @@ def best_threshold(scores: Array, positive: NDArray[np.bool_]) -> float:
     Returns
     -------
     float
-        Midway between two scores; the highest of those that reach it.
+        The midpoint between two scores; the highest threshold if several have the largest F1.
     """
     order = np.argsort(-scores, kind="stable")
     ordered = scores[order].astype(np.float64)
@@ -125,7 +125,7 @@ def _scores(
     options: Options,
     seed: int,
 ) -> Iterator[tuple[Labels, Array]]:
-    """Yield the scores out of fold of groups of labels, shape (n, size of the group)."""
+    """Yield the cross-validated scores of groups of labels, shape (n, size of the group)."""
     data, dtype = labelled.rows, labelled.rows.dtype
     X = None if data.lies_on_device else data.matrix()
     out = [np.empty((labelled.indicator.shape[0], len(group)), dtype) for group in groups]

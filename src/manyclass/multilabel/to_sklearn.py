@@ -1,4 +1,4 @@
-"""A multi-label model as an estimator of scikit-learn: a LinearSVC for each label."""
+"""A multi-label model as a scikit-learn estimator: a LinearSVC for each label."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class FittedMultilabel(Protocol):
 def as_one_vs_rest_classifier(model: FittedMultilabel) -> OneVsRestClassifier:
     """Return a fitted OneVsRestClassifier of LinearSVC with the weights of a model.
 
-    It predicts where a score is above 0, so the intercepts are less the thresholds.
+    It predicts labels with scores above 0, so the thresholds are subtracted from the intercepts.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Training of all labels: one-vs-rest exactly, group by group, in threads."""
+"""Training of all labels to a proven gap, by groups of labels, in threads."""
 
 from __future__ import annotations
 
@@ -28,10 +28,10 @@ from manyclass.utils.machine import available_memory
 from manyclass.utils.types import Array, CsrArray
 
 SINGLE = np.dtype(np.float32)
-# Rows in float64 are trained in float32 where all values but 0 are from 1 / LARGEST to LARGEST in
-# size, and for relative gaps from LEAST_TOL on.
+# float64 rows are trained in float32 if the magnitude of all values but 0 is from 1 / LARGEST to
+# LARGEST, and the tolerance is at least LEAST_TOL.
 LARGEST, LEAST_TOL = 2.0**8, 1e-5
-# Dense weights that take more than this share of the memory give way to sparse ones.
+# Weights are sparse if dense ones would need more than this share of the memory.
 LARGE_SHARE = 0.25
 
 
@@ -42,12 +42,12 @@ class Labelled:
     Attributes
     ----------
     rows : Dataset
-        The examples; their classes do not matter.
+        The examples; their classes are ignored.
     indicator : CSR array of shape (n, k)
     C : float
     loss : {"hinge", "squared_hinge"}
     features : ndarray of shape (rows.n_features,), or None
-        Which of `n_features` the columns of `rows` are; None: all.
+        Feature numbers of the columns of `rows`, out of `n_features`; None: all.
     n_features : int
     """
 
@@ -60,7 +60,7 @@ class Labelled:
 
     @classmethod
     def from_rows(cls, rows: Dataset, indicator: CsrArray, C: float, loss: str) -> Labelled:
-        """Return the problem on the features that the rows have; on a device, on all of them."""
+        """Return the problem on the features that the rows use; on a device, on all features."""
         if rows.lies_on_device:
             return cls(rows, indicator, C, loss, None, rows.n_features)
         X, features = compact(rows, rows.matrix())
@@ -72,7 +72,7 @@ class Labelled:
         return cls(rows, indicator, C, loss, features, d)
 
     def columns(self, dense: Array | None, prune: float) -> LabelWeights:
-        """Return what takes the W of groups."""
+        """Return the array that collects the W of the groups."""
         used = np.arange(self.n_features) if self.features is None else self.features
         shape = self.n_features + 1, self.indicator.shape[1]
         return LabelWeights(np.append(used, self.n_features), shape, self.rows.dtype, prune, dense)
@@ -98,12 +98,12 @@ class Labelled:
         return Problem(dataset, FORMULATIONS["one_vs_rest"], self.C, self.loss)
 
     def constant(self) -> NDArray[np.bool_]:
-        """Return which labels all examples have, or none has; shape (k,)."""
+        """Whether all or no examples have a label; shape (k,)."""
         counts = np.bincount(self.indicator.indices, minlength=self.indicator.shape[1])
         return np.asarray((counts == 0) | (counts == self.indicator.shape[0]))
 
     def whole_rows(self) -> Dataset:
-        """Return the rows with their columns as they were given."""
+        """Return the rows with their original columns."""
         if self.features is None:
             return self.rows
         indices = self.features.astype(np.int32)[self.rows.indices]
@@ -112,12 +112,12 @@ class Labelled:
         return replace(self.rows, indices=indices, n_features=self.n_features)
 
     def in_single(self, tol: float) -> Labelled:
-        """Return the same problem in float32, or this one where it would not be the same.
+        """Return the same problem in float32, or this problem if float32 would change it.
 
-        Visits in float32 take about 0.65 of the time. Where it holds every value exactly, as it
-        does small counts, its W solves the problem in float64, with the same certificate; so do
-        its intercepts where the appended feature is a power of 2. `tol` must be in reach of
-        float32.
+        Training in float32 takes about 0.65 of the time. If float32 represents every value
+        exactly, for example small counts, its W also solves the problem in float64, with the same
+        certificate; so do the intercepts if the appended feature is a power of 2. float32 must
+        also be accurate enough for `tol`.
         """
         values, bias = self.rows.values, self.rows.bias
         if values.dtype == SINGLE or is_mapped(values) or tol < LEAST_TOL:
@@ -141,7 +141,7 @@ class Labelled:
 
 @dataclass(slots=True, eq=False)
 class Trained:
-    """W of all labels, and what proves it."""
+    """W of all labels, and the certificate."""
 
     weights: Weights
     certificate: Certificate
@@ -161,27 +161,27 @@ def trained(
 ) -> Trained:
     """Train all labels to a proven gap.
 
-    Each group meets the stopping rule by itself, so that the sum of the gaps meets it, too. Labels
-    that all examples have or none has are not trained: W = 0.
+    Each group meets the stopping criterion by itself, so that the sum of the gaps meets it, too.
+    Labels that all or no examples have are not trained: W = 0.
 
     Parameters
     ----------
     labelled : Labelled
     options : Options
-        ``n_jobs`` groups are trained at once; where there are fewer, threads share a group.
+        ``n_jobs`` groups are trained at once; if there are fewer groups, threads share a group.
     seed : int
-        From which the random orders of all groups are drawn.
+        Seed of the random orders of all groups.
     sparse : bool
         Whether W is returned as a CSR array.
     prune : float, default=0.0
-        Weights of a smaller size are left out.
+        Weights of a smaller magnitude are removed.
     start : Start, default=None
-        With z of all labels; 0 when None.
+        Start with z of all labels; None: z = 0.
 
     Returns
     -------
     Trained
-        ``n_epochs`` are those of the group that needed most; z is empty unless
+        ``n_epochs`` is the largest number of epochs of a group; z is empty unless
         ``options.keeps_duals``.
 
     Raises
@@ -216,7 +216,7 @@ def trained(
 
 
 def _joined(parts: list[CsrArray], groups: list[Labels], shape: tuple[int, int]) -> CsrArray:
-    """Return z of all labels from those of groups; 0 where there is none."""
+    """Return z of all labels, joined from the groups; 0 for labels without z."""
     if not parts:
         return sp.csr_array(shape)
     side_by_side = sp.csr_array(sp.hstack(parts, format="csr"))
@@ -227,18 +227,18 @@ def _joined(parts: list[CsrArray], groups: list[Labels], shape: tuple[int, int])
 
 
 def wants_sparse(labelled: Labelled, weights: str) -> bool:
-    """Return whether W is to be sparse.
+    """Whether to store W as a sparse array.
 
     Parameters
     ----------
     labelled : Labelled
     weights : {"auto", "dense", "sparse"}
-        "auto": sparse where dense weights take much of the memory.
+        "auto": sparse if dense weights would need a large share of the memory.
 
     Raises
     ------
     MemoryError
-        If dense weights are wanted and do not fit.
+        If dense weights are requested and do not fit.
     """
     data, k = labelled.rows, labelled.indicator.shape[1]
     needed, memory = (labelled.n_features + 1) * k * data.dtype.itemsize, available_memory()
@@ -251,7 +251,7 @@ def wants_sparse(labelled: Labelled, weights: str) -> bool:
 
 
 def _solution(problem: Problem, options: Options, start: Start | None, ended: Event) -> Solution:
-    """Train a group of labels until it ends, or all are to end."""
+    """Train a group of labels, until it ends or training is cancelled."""
     if problem.dataset.lies_on_device:
         check_on_device(problem, stopping="gap", solver="auto", weights="dense")
     try:
@@ -291,7 +291,9 @@ def solutions(
         return
     with ThreadPoolExecutor(n_threads) as threads:
         try:
-            for begin in range(0, len(groups), 4 * n_threads):  # few solutions wait in memory
+            for begin in range(
+                0, len(groups), 4 * n_threads
+            ):  # limits the number of solutions that wait in memory
                 some = groups[begin : begin + 4 * n_threads]
                 yield from zip(some, threads.map(solve, some), strict=True)
         except BaseException:

@@ -1,4 +1,4 @@
-"""Arguments of ``fit`` as a multi-label problem."""
+"""Validation of the arguments of ``fit``, and conversion to a multi-label problem."""
 
 from __future__ import annotations
 
@@ -37,10 +37,10 @@ def checked_sets(
     Parameters
     ----------
     estimator : estimator
-        Gets ``n_features_in_`` and, of a data frame, ``feature_names_in_``.
+        Sets ``n_features_in_`` and, for a data frame, ``feature_names_in_``.
     X : {array-like, sparse matrix} of shape (n_samples, n_features)
     y : {array-like, sparse matrix, data frame} of shape (n_samples, n_labels), or sequence
-        As ``encoded`` takes it.
+        See ``encoded``.
     sample_weight : array-like of shape (n_samples,) or None
     bias : float
         Value of the appended constant feature; 0 = no intercept.
@@ -50,9 +50,9 @@ def checked_sets(
     Returns
     -------
     labelled : Labelled
-        Of the rows of a positive weight.
+        The problem of the rows with a positive weight.
     classes : ndarray of shape (n_labels,)
-        The labels, in the order of the columns of its indicator matrix.
+        The labels, in the order of the columns of the indicator matrix.
 
     Raises
     ------
@@ -60,7 +60,7 @@ def checked_sets(
         If X or y have the wrong shape, hold NaN or infinity, there is no label, or a weight is
         negative.
     FloatingPointError
-        If a value of X is too large for its type.
+        If a value of X is too large for its dtype.
     """
     if y is None:
         raise ValueError("this estimator requires y to be passed, but the target y is None")
@@ -83,7 +83,7 @@ def checked_sets(
 
 
 def _checked_rows(estimator: BaseEstimator, X: RowsLike) -> Rows:
-    """Check X; it stays on its device, or goes to that of the estimator."""
+    """Check X; it stays on its device, or is copied to the device of the estimator."""
     if not isinstance(X, np.ndarray) and is_on_device(X):
         return rows_on_device(estimator, X, reset=True)
     given, types = rows_as_given(X)

@@ -1,4 +1,4 @@
-"""Warm start of all labels: z of rows and labels that are still there."""
+"""Warm start of all labels: z of the rows and labels that are still there."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from manyclass.utils.types import Array, CsrArray
 
 @dataclass(frozen=True, slots=True, eq=False)
 class LabelStart:
-    """Where the next fit may start.
+    """The start of the next fit.
 
     Attributes
     ----------
@@ -48,14 +48,14 @@ class LabelStart:
     def from_training(
         cls, labelled: Labelled, z: CsrArray, classes: Array, prints: Prints
     ) -> LabelStart:
-        """Return the state in which training ended."""
+        """Return the state at the end of training."""
         state = WarmStart.from_problem(_problem(labelled), Start(z), classes, prints)
         return cls(state, labelled.indicator)
 
     def start_for(self, labelled: Labelled, classes: Array, prints: Prints) -> Start | None:
-        """Return the start of another problem; None where no row was there before.
+        """Return the start of a different problem; None if it shares no row.
 
-        A row is the same if it has the same content, and the same of the labels that both know.
+        Rows match if they have the same content, and the same labels among those in both problems.
         """
         state = self.state
         if state.loss != labelled.loss:
@@ -79,13 +79,13 @@ class LabelStart:
 
 
 def _problem(labelled: Labelled) -> Problem:
-    """Return the costs and bounds of all labels; labels of rows do not matter."""
+    """Return the costs and bounds of all labels; the labels of rows are ignored."""
     rows = replace(labelled.rows, n_classes=labelled.indicator.shape[1])
     return Problem(rows, FORMULATIONS["one_vs_rest"], labelled.C, labelled.loss)
 
 
 def _with_numbers(indicator: CsrArray, numbers: NDArray[np.int32], k: int) -> CsrArray:
-    """Return a matrix of 0 and 1 with other numbers of its columns; -1 drops one."""
+    """Return a matrix of 0 and 1 with its columns renumbered; -1 drops a column."""
     columns = numbers[indicator.indices]
     kept = columns >= 0
     ends = np.concatenate([[0], np.cumsum(kept)])
@@ -94,7 +94,7 @@ def _with_numbers(indicator: CsrArray, numbers: NDArray[np.int32], k: int) -> Cs
 
 
 def _owns(indicator: CsrArray, z: CsrArray) -> NDArray[np.bool_]:
-    """Return for each number of z whether its row has its label."""
+    """Return for each entry of z whether its row has its label."""
     k = z.shape[1]
     held = rows_of(indicator) * k + indicator.indices
     return np.isin(rows_of(z) * k + z.indices, held)

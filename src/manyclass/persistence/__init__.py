@@ -1,4 +1,4 @@
 """Model files: written completely or not at all, checked when they are read.
 
-May import estimators and all below. Begin with model_file.py.
+May import estimators and the layers below. Begin with model_file.py.
 """

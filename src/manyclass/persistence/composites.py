@@ -1,11 +1,12 @@
-"""Convert models of scikit-learn around our classifiers to tensors and JSON, and back.
+"""Convert scikit-learn models that contain our classifiers to tensors and JSON, and back.
 
-A pipeline, a search, calibration, an ensemble: skops writes it with a placeholder for every
-classifier of this package, fitted or not; these are stored as they would be alone. Tensors:
-``around``, the bytes of the skops file; those of the i-th classifier with ``i/`` before their
-names; and the vocabularies of vectorizers (vocabularies.py). JSON: estimator, the name of its
-type; ``classifiers``, the entry of each. As in ``model_schema``, files are not trusted: skops makes
-objects of scikit-learn, NumPy and SciPy alone, and none that opens files is accepted.
+These are pipelines, searches, calibrated classifiers and ensembles. skops writes the model with a
+placeholder for every classifier of this package, fitted or not; these are stored like single
+classifiers. Tensors: ``around``, the bytes of the skops file; the tensors of the i-th classifier
+with the prefix ``i/``; and the vocabularies of vectorizers (vocabularies.py). JSON: estimator, the
+name of its type; ``classifiers``, the entry of each. As in ``model_schema``, files are not trusted:
+skops creates only objects of scikit-learn, NumPy and SciPy, and objects that open files are
+refused.
 """
 
 from __future__ import annotations
@@ -36,13 +37,13 @@ from manyclass.persistence.vocabularies import (
 from manyclass.utils.scikit_learn import without_passthrough
 from manyclass.utils.types import Array, Settings
 
-OF_TEXT = (CountVectorizer, HashingVectorizer)  # a TfidfVectorizer is one of the former
-LONGEST = 60  # characters of a parameter that is described
+OF_TEXT = (CountVectorizer, HashingVectorizer)  # a TfidfVectorizer is a CountVectorizer
+LONGEST = 60  # characters of a parameter in a description
 Model: TypeAlias = Classifier | BaseEstimator
 
 
 class Placeholder(BaseEstimator):  # type: ignore[misc]
-    """The place of the i-th classifier in a model that skops writes."""
+    """Placeholder of the i-th classifier in a model that skops writes."""
 
     def __init__(self, index: int = 0) -> None:
         self.index = index
@@ -52,26 +53,26 @@ TRUSTED = [*AROUND, f"{Placeholder.__module__}.{Placeholder.__name__}"]
 
 
 def unwrapped(model: Model) -> Model:
-    """Return the best estimator of a fitted search of scikit-learn, and any other model itself."""
+    """Return the best estimator of a fitted scikit-learn search, or else the model itself."""
     while not is_own(model) and hasattr(model, "best_estimator_"):
         model = model.best_estimator_
     return model
 
 
 def last_of(model: Model) -> Model:
-    """Return what predicts at the end of a pipeline, or the model itself."""
+    """Return the last step of a pipeline, or the model itself."""
     model = unwrapped(model)
     return unwrapped(model.steps[-1][1]) if isinstance(model, Pipeline) else model
 
 
 def classifier_of(model: Model) -> Classifier:
-    """Return our classifier that predicts, of a search the best one; of several the first."""
+    """Return our classifier in a model: the best one of a search, the first of several."""
     last = last_of(model)
     return chosen(last if is_own(last) else _fitted_within(last)[0])
 
 
 def is_composite(model: object) -> bool:
-    """Whether a model is scikit-learn's own, with a classifier of ours within."""
+    """Whether a model is a scikit-learn model that contains one of our classifiers."""
     is_estimator = isinstance(model, BaseEstimator) and _is_of_scikit_learn(model)
     return is_estimator and any(map(is_own, _within(model)))
 
@@ -82,16 +83,16 @@ def takes_text(steps: Pipeline) -> bool:
 
 
 def chooses_by_name(steps: Pipeline) -> bool:
-    """Whether a fitted pipeline has a ColumnTransformer that takes columns by their names."""
+    """Whether a fitted pipeline has a ColumnTransformer that selects columns by name."""
     parts = [part for part in _within(steps) if isinstance(part, ColumnTransformer)]
     columns = [chosen for part in parts for *_, chosen in part.transformers_]
     return any(isinstance(name, str) for some in columns for name in np.atleast_1d(some).tolist())
 
 
 def columns_taken(steps: Pipeline) -> list[str] | None:
-    """Return the columns that a ColumnTransformer at the beginning takes; None if there is none.
+    """Return the columns that a first step ColumnTransformer uses; None if there is none.
 
-    Those that it drops may be missing.
+    Dropped columns may be missing.
     """
     first = steps[0]
     if not isinstance(first, ColumnTransformer) or not hasattr(first, "feature_names_in_"):
@@ -106,7 +107,7 @@ def columns_taken(steps: Pipeline) -> list[str] | None:
 
 
 def text_columns(steps: Pipeline) -> list[str]:
-    """Return the columns whose text a ColumnTransformer at the beginning gives to a vectorizer."""
+    """Return the text columns that a first step ColumnTransformer passes to vectorizers."""
     first, found = steps[0], []
     if not isinstance(first, ColumnTransformer) or not hasattr(first, "transformers_"):
         return []
@@ -115,7 +116,7 @@ def text_columns(steps: Pipeline) -> list[str]:
             transformer = transformer.steps[0][1]
         if not isinstance(transformer, OF_TEXT):
             continue
-        names = getattr(first, "feature_names_in_", ())  # none after a fit on an array
+        names = getattr(first, "feature_names_in_", ())  # not set after a fit on an array
         if isinstance(column, str):
             found.append(column)
         elif isinstance(column, int | np.integer) and -len(names) <= column < len(names):
@@ -127,8 +128,8 @@ def check_composite(model: BaseEstimator) -> None:
     """Refuse a model that a model file cannot hold: it would read files, or is not fitted."""
     if not _fitted_within(model):
         raise TypeError(
-            f"save_model cannot store this {type(model).__name__}: it keeps no fitted classifier "
-            "of manyclass; fit it with refit=True"
+            f"save_model cannot store this {type(model).__name__}: it contains no fitted "
+            "classifier of manyclass; fit it with refit=True"
         )
     for step in _within(model):
         if getattr(step, "input", "content") != "content":
@@ -140,7 +141,7 @@ def check_composite(model: BaseEstimator) -> None:
 
 
 def pack_composite(model: BaseEstimator) -> tuple[dict[str, Array], Settings]:
-    """Return the tensors of a fitted model, and the rest, ready for JSON.
+    """Return the tensors of a fitted model, and the other content as JSON values.
 
     Steps of a pipeline that do nothing and what ``memory`` names are left out. Refuse functions and
     objects that are not scikit-learn's, NumPy's or SciPy's.
@@ -171,7 +172,7 @@ def _check_types(io: ModuleType, name: str, part: object) -> None:
         content = io.dumps(part)
         others = set(io.get_untrusted_types(data=content)).difference(TRUSTED)
         others |= refused_types(content)
-    except Exception as error:  # whatever the step's own code raises
+    except Exception as error:  # any error of the step's own code
         raise TypeError(f"skops cannot store {what}: {one_line(error)}") from error
     if others:
         raise TypeError(
@@ -193,7 +194,7 @@ def _remedy(name: str, part: object) -> str:
 
 
 def unpack_composite(tensors: dict[str, Array], entry: Settings) -> BaseEstimator:
-    """Return the model of ``pack_composite``."""
+    """Return the model; the inverse of ``pack_composite``."""
     io, content = _skops(), tensors["around"].tobytes()
     try:
         _check_stored(content)
@@ -201,10 +202,10 @@ def unpack_composite(tensors: dict[str, Array], entry: Settings) -> BaseEstimato
         if refused:
             raise TypeError(f"they hold {', '.join(sorted(refused))}")
         model = io.loads(content, trusted=TRUSTED)
-    except Exception as error:  # skops checks types, and a hostile file may hold anything else
+    except Exception as error:  # skops checks types only, and a hostile file may raise any error
         raise ValueError(f"its steps cannot be read: {one_line(error)}") from None
     if not isinstance(model, BaseEstimator) or type(model).__name__ != entry["estimator"]:
-        raise TypeError(f"its steps are no {entry['estimator']}")
+        raise TypeError(f"its steps are not a {entry['estimator']}")
     parts = _within(model)
     for part in parts:
         if getattr(part, "input", "content") != "content":
@@ -217,7 +218,7 @@ def unpack_composite(tensors: dict[str, Array], entry: Settings) -> BaseEstimato
         if isinstance(part, Pipeline):
             part._validate_steps()
     if not _fitted_within(model):
-        raise ValueError("there is no fitted classifier in it")
+        raise ValueError("it contains no fitted classifier")
     return model
 
 
@@ -228,7 +229,7 @@ def _in_place(
     places = [part for part in parts if isinstance(part, Placeholder)]
     indices = [place.index for place in places]
     if any(type(i) is not int for i in indices) or sorted(set(indices)) != [*range(len(entries))]:
-        raise ValueError("its classifiers do not fit their places")
+        raise ValueError("its classifiers do not match the placeholders")
     classifiers = []
     for i, entry in enumerate(entries):
         own = {n.removeprefix(f"{i}/"): t for n, t in tensors.items() if n.startswith(f"{i}/")}
@@ -237,7 +238,7 @@ def _in_place(
 
 
 def _check_stored(content: bytes) -> None:
-    """Refuse an archive that unpacks to more than its own size: skops stores, and packs nothing."""
+    """Refuse an archive with compressed entries, which could be huge; skops does not compress."""
     with zipfile.ZipFile(BytesIO(content)) as archive:
         entries = archive.infolist()
     packed = any(entry.compress_type != zipfile.ZIP_STORED for entry in entries)
@@ -263,7 +264,7 @@ def _is_of_scikit_learn(value: object) -> bool:
 
 
 def _within(model: object) -> list[BaseEstimator]:
-    """Return an estimator and those within it, each once; what is in our classifiers is theirs."""
+    """Yield an estimator and nested estimators, each once, but none within our classifiers."""
     return [value for value in _walk(model, set()) if isinstance(value, BaseEstimator)]
 
 
@@ -277,10 +278,10 @@ def _walk(value: object, seen: set[int]) -> Iterator[object]:
 
 
 def _replaced(model: BaseEstimator, memo: dict[int, object]) -> BaseEstimator:
-    """Return a copy with other objects in the place of some, by their ids."""
+    """Return a copy with some objects replaced, by their ids."""
     for value in _walk(model, set()):
         if isinstance(value, np.ma.MaskedArray) and value.dtype == object:
-            # NumPy copies these without regard to what was replaced.
+            # NumPy copies these without using the replacements.
             objects = np.empty(value.shape, object)
             objects.ravel()[:] = [memo.get(id(part), part) for part in value.data.ravel()]
             memo[id(value)] = np.ma.MaskedArray(objects, value.mask)
@@ -288,7 +289,7 @@ def _replaced(model: BaseEstimator, memo: dict[int, object]) -> BaseEstimator:
 
 
 def _parts(value: object) -> list[object]:
-    """Return where estimators may be: in lists, tables, attributes of scikit-learn's objects."""
+    """Return the nested objects that may hold estimators: lists, dicts, attributes."""
     if isinstance(value, list | tuple | set | frozenset):
         return list(value)
     if isinstance(value, dict):
@@ -309,7 +310,7 @@ def _fitted_within(model: object) -> list[Classifier]:
 def describe_steps(model: Model) -> list[Settings]:
     """Return name, kind and non-default parameters of the steps before the classifier.
 
-    Those within a ColumnTransformer follow it, with their ``columns``.
+    Steps within a ColumnTransformer follow it, with their ``columns``.
     """
     model = unwrapped(model)
     steps = model.steps[:-1] if isinstance(model, Pipeline) else []
@@ -317,7 +318,7 @@ def describe_steps(model: Model) -> list[Settings]:
 
 
 def _described(name: str, step: BaseEstimator) -> Iterator[Settings]:
-    """Yield the description of a step, and those of the transformers of columns."""
+    """Yield the description of a step, and of the transformers within a ColumnTransformer."""
     params, is_split = _differing_params(step), isinstance(step, ColumnTransformer)
     if is_split:
         params.pop("transformers")
@@ -329,7 +330,7 @@ def _described(name: str, step: BaseEstimator) -> Iterator[Settings]:
 
 
 def describe_composite(model: Model) -> str | None:
-    """Return what predicts by fitted classifiers within it, such as "VotingClassifier of 5 ..."."""
+    """Describe a model that contains fitted classifiers, such as "VotingClassifier of 5 ..."."""
     last = last_of(model)
     if is_own(last):
         return None
@@ -350,7 +351,7 @@ def _differing_params(step: BaseEstimator) -> Settings:
 
 
 def _plain(value: object) -> object:
-    """Return a parameter as JSON has it, or its text."""
+    """Return a parameter as a JSON value, or its text."""
     if isinstance(value, np.generic):
         return value.item()
     if isinstance(value, type) and issubclass(value, np.generic):

@@ -1,4 +1,4 @@
-"""History of a training as a tensor of a model file: a row for each record."""
+"""Training history as a tensor of a model file, with a row for each record."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from manyclass.problem.solution import EpochRecord
 from manyclass.solvers.sgd import StochasticRecord
 from manyclass.utils.types import Array, Settings
 
-LARGEST_INT = 2.0**53  # up to which float64 holds every one
+LARGEST_INT = 2.0**53  # largest integer up to which float64 represents all
 MAX_RECORDS = 400  # enough for a plot, 32 kB
 Record: TypeAlias = EpochRecord | StochasticRecord
 R = TypeVar("R", EpochRecord, StochasticRecord)

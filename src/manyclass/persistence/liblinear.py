@@ -1,9 +1,9 @@
-"""Write and read models of LIBLINEAR: text, a line of weights for each feature.
+"""Write and read LIBLINEAR models: text with a line of weights for each feature.
 
-Format. Lines ``solver_type NAME``, ``nr_class K``, ``label L1 ... LK`` (integers, in the order of
-the columns), ``nr_feature D``, ``bias B`` (value of the constant feature, behind the others; none
-when negative) and ``w``; then D (+ 1) lines of K weights. With two classes there is one weight in a
-line, positive for the first label, unless the solver is MCSVM_CS.
+Format: lines ``solver_type NAME``, ``nr_class K``, ``label L1 ... LK`` (integers, in the order of
+the columns), ``nr_feature D``, ``bias B`` (value of the constant feature after the others;
+negative: no such feature) and ``w``; then D (+ 1) lines of K weights. With two classes, there is
+one weight per line, positive for the first label, unless the solver is MCSVM_CS.
 """
 
 from __future__ import annotations
@@ -34,40 +34,40 @@ from manyclass.problem.formulations import full_name
 from manyclass.utils.types import Array, LossName, Settings
 
 WEIGHTS_AT_A_TIME = 1 << 20
-MAX_WEIGHTS = (1 << 31) - 1  # LIBLINEAR counts them by int
+MAX_WEIGHTS = (1 << 31) - 1  # LIBLINEAR counts weights by int
 
 
 def save_liblinear(
     path: str | os.PathLike[str], model: Estimator, *, encode_labels: bool = False
 ) -> None:
-    """Write a fitted model as a model file of LIBLINEAR, which its ``predict`` reads.
+    """Write a fitted model as a model file for LIBLINEAR's ``predict``.
 
-    Weights are written with all their digits. Its labels are those of ``model.predict``; rows whose
-    best two scores are equal up to rounding may differ. One-vs-rest machines are written as
-    L2R_L2LOSS_SVC_DUAL or L2R_L1LOSS_SVC_DUAL, all others as MCSVM_CS: predictions do not depend on
-    how a machine was trained. Probabilities: LIBLINEAR's are of one-vs-rest models. Of two classes
-    they are the same, and the solver is L2R_LR. Of more classes they would differ, so MCSVM_CS is
-    written, for which ``predict -b 1`` refuses to give any.
+    Weights are written with all digits. Predictions equal ``model.predict``, except for rows whose
+    best two scores are equal up to rounding. One-vs-rest models are written as L2R_L2LOSS_SVC_DUAL
+    or L2R_L1LOSS_SVC_DUAL, all others as MCSVM_CS, because predictions do not depend on the
+    training. With two classes, models with probabilities are written as L2R_LR, with the same
+    probabilities. With more classes, LIBLINEAR's probabilities are for one-vs-rest models and would
+    differ; the solver is then MCSVM_CS, for which ``predict -b 1`` is refused.
 
     Parameters
     ----------
     path : str or path-like
-        Where to; an existing file is replaced, when the new one is complete.
+        File to write; an existing file is replaced once the new file is complete.
     model : MulticlassSVC, MultinomialLogisticRegression, StochasticClassifier, or one with CV
-        Fitted.
+        A fitted model.
     encode_labels : bool, default=False
-        Whether to write the classes as 0, 1, ..., their positions in ``classes_``: LIBLINEAR knows
-        integers only.
+        Whether to write the classes as 0, 1, ..., their positions in ``classes_``, because
+        LIBLINEAR supports only integers.
 
     Raises
     ------
     TypeError
-        If it is another model.
+        If `model` is not one of these.
     sklearn.exceptions.NotFittedError
         If the model is not fitted.
     ValueError
-        If classes are no integers of 32 bits, there are more than 2^31 - 1 weights (zeros
-        included), or weights are not finite.
+        If classes are not 32-bit integers, there are more than 2^31 - 1 weights (including
+        zeros), or weights are not finite.
     OSError
         If the file cannot be written.
 
@@ -119,10 +119,10 @@ def _parts(model: Estimator, head: str, has_bias: bool) -> Iterator[bytes]:
 def load_liblinear(path: str | os.PathLike[str]) -> MulticlassSVC | MultinomialLogisticRegression:
     """Read a classifier that LIBLINEAR trained.
 
-    Its labels and decision values are those of LIBLINEAR's ``predict``, but for rows with several
-    best classes: LIBLINEAR takes the first in the order of its labels, this model the smallest.
-    The parameters are those that LIBLINEAR's solver stands for; C, which the file does not hold, is
-    1. There is no certificate.
+    Predictions and decision values equal LIBLINEAR's ``predict``, except for rows with several best
+    classes: LIBLINEAR predicts the first in the order of its labels, this model the smallest label.
+    The parameters follow from LIBLINEAR's solver; C, which is not in the file, is 1. There is no
+    certificate.
 
     Parameters
     ----------
@@ -131,15 +131,16 @@ def load_liblinear(path: str | os.PathLike[str]) -> MulticlassSVC | MultinomialL
     Returns
     -------
     MulticlassSVC or MultinomialLogisticRegression
-        The latter for a logistic regression (-s 0, 6, 7) of two classes, with its probabilities.
-        Of more classes LIBLINEAR's are one-vs-rest, no softmax, so the model is a MulticlassSVC
-        with formulation "one_vs_rest", which has none.
+        MultinomialLogisticRegression for logistic regression (-s 0, 6, 7) with two classes, with
+        the same probabilities. With more classes, LIBLINEAR's logistic regression is one-vs-rest
+        instead of softmax, so the model is a MulticlassSVC with formulation "one_vs_rest",
+        without probabilities.
 
     Raises
     ------
     ValueError
-        With the line, if the file is no such model, truncated or damaged, or of a regression or a
-        one-class machine.
+        If the file is not a LIBLINEAR model, is truncated or damaged, or is a model of regression
+        or of a one-class SVM; the message names the line.
     OSError
         If the file cannot be read.
     """
@@ -174,7 +175,7 @@ def _unfitted(
 def _head(model: Estimator, labels: list[int], has_bias: bool) -> str:
     """Return the lines before the weights."""
     solver = _solver_type(model)
-    if len(labels) == 2 and solver != JOINT:  # the weights are those of the first label
+    if len(labels) == 2 and solver != JOINT:  # the weights belong to the first label
         labels = labels[::-1]
     lines = (
         f"solver_type {solver}",
@@ -201,24 +202,24 @@ def _labels(classes: Array, encode_labels: bool) -> list[int]:
     wrong = next((label for label in classes.tolist() if not _fits(label)), None)
     if wrong is not None:
         raise ValueError(
-            f"LIBLINEAR's labels are integers of 32 bits, unlike the class {wrong!r}; use "
+            f"LIBLINEAR's labels are 32-bit integers, unlike the class {wrong!r}; use "
             "encode_labels=True to write positions of classes in their place"
         )
     return [int(label) for label in classes]
 
 
 def _fits(label: object) -> bool:
-    """Whether LIBLINEAR can hold a label."""
+    """Whether LIBLINEAR can represent a label."""
     if not isinstance(label, int | float):
         return False
     return int(label) == label and -(1 << 31) <= label < 1 << 31
 
 
 def _rows_of_weights(model: Estimator, has_bias: bool) -> Iterator[Array]:
-    """Yield some features' weights at a time, float64, shape (n, n_scores), as they are written."""
+    """Yield the weights to write, some features at a time, float64, shape (n, n_scores)."""
     coef = coefficients_of(model)
     n_scores, n_features = coef.shape
-    # One machine for two classes has a score for each: -s/2 and s/2.
+    # A binary model written as MCSVM_CS has a score for each class: -s/2 and s/2.
     turned = n_scores == 1 and _solver_type(model) == JOINT
     scale = np.array([-0.5, 0.5]) if turned else np.ones(1)
     weights = coef.by_feature() if isinstance(coef, SparseCoefficients) else coef.T
@@ -231,7 +232,7 @@ def _rows_of_weights(model: Estimator, has_bias: bool) -> Iterator[Array]:
 
 
 def _by_class(stored: Stored) -> Array:
-    """Return weights by feature and class, of ascending labels; one column when binary."""
+    """Return weights by feature and class, with ascending labels; one column when binary."""
     weights, labels = stored.weights, stored.labels
     if weights.shape[1] == 1:
         return weights if labels[0] > labels[1] else -weights

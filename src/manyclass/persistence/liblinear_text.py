@@ -1,4 +1,4 @@
-"""Read the text of LIBLINEAR's models, checked line by line; its format is in liblinear.py."""
+"""Read the text of LIBLINEAR models, checked line by line; liblinear.py describes the format."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from manyclass.io.atomic import open_regular
 from manyclass.io.tensors import one_line
 from manyclass.utils.types import Array, Settings
 
-JOINT = "MCSVM_CS"  # the solver of one machine for all classes
+JOINT = "MCSVM_CS"  # the solver that trains all classes together
 LOGISTIC_SOLVERS = {"L2R_LR", "L2R_LR_DUAL", "L1R_LR"}
 SEPARATE = {"hinge": "L2R_L1LOSS_SVC_DUAL", "squared_hinge": "L2R_L2LOSS_SVC_DUAL"}
 SOLVERS = {JOINT, *LOGISTIC_SOLVERS, *SEPARATE.values(), "L2R_L2LOSS_SVC", "L1R_L2LOSS_SVC"}
@@ -44,7 +44,7 @@ def read_text(path: Path) -> Stored:
         solver, labels = head["solver_type"], head["label"]
         n_rows = head["nr_feature"] + (head["bias"] >= 0)
         n_scores = 1 if len(labels) == 2 and solver != "MCSVM_CS" else len(labels)
-        # A weight takes two bytes: what follows allocates in proportion to the file.
+        # A weight takes at least two bytes, so that memory is proportional to the size of the file.
         if 2 * n_rows * n_scores > os.fstat(file.fileno()).st_size:
             lines.fail(f"the file is too short for {n_rows} x {n_scores} weights")
         weights = np.empty((n_rows, n_scores))
@@ -55,13 +55,13 @@ def read_text(path: Path) -> Stored:
 
 
 class _Lines:
-    """Reader of lines whose errors name the line."""
+    """Reader of lines, with errors that name the line."""
 
     def __init__(self, path: Path, file: IO[bytes]) -> None:
         self._path, self._file, self._number = path, file, 0
 
     def fail(self, why: str) -> NoReturn:
-        """Raise the error for the line that was read last."""
+        """Raise an error for the last line that was read."""
         raise ValueError(f"{os.fspath(self._path)}:{max(1, self._number)}: {one_line(why)}")
 
     def fields(self, most: int) -> list[bytes]:
@@ -86,7 +86,7 @@ class _Lines:
             row = np.array(list(map(float, fields)))
             if np.isfinite(row).all() and b"_" not in b"".join(fields):
                 return row
-        return np.array([self.number(field) for field in fields])  # raises for the wrong one
+        return np.array([self.number(field) for field in fields])  # raises for the invalid number
 
     def number(self, field: bytes) -> float:
         """Return a finite number."""
@@ -95,15 +95,15 @@ class _Lines:
             with contextlib.suppress(ValueError):
                 value = float(field)
         if not math.isfinite(value):
-            self.fail(f"{_text(field)!r} is no finite number")
+            self.fail(f"{_text(field)!r} is not a finite number")
         return value
 
     def integer(self, fields: list[bytes], what: str, least: int = -(1 << 31)) -> int:
-        """Return the only field, an integer of 32 bits."""
+        """Return the only field, a 32-bit integer."""
         is_integer = len(fields) == 1 and INTEGER.fullmatch(fields[0])
         value = int(fields[0]) if is_integer else least - 1
         if not least <= value < 1 << 31:
-            wanted = "an integer of 32 bits" if least < 0 else f"an integer of at least {least}"
+            wanted = "a 32-bit integer" if least < 0 else f"an integer of at least {least}"
             self.fail(f"{what} must be {wanted}, not {_text(b' '.join(fields))!r}")
         return value
 
@@ -124,10 +124,10 @@ def _head_of(lines: _Lines) -> Settings:
             break
         if name not in NAMES:
             if not head:
-                lines.fail("is no LIBLINEAR model: these begin with solver_type")
-            lines.fail(f"{name!r} is no line of a LIBLINEAR classifier")
+                lines.fail("is not a LIBLINEAR model: these begin with solver_type")
+            lines.fail(f"{name!r} is not a line of a LIBLINEAR classifier")
         if name in head:
-            lines.fail(f"{name} is there twice")
+            lines.fail(f"{name} is given twice")
         head[name] = _value(lines, name, fields[1:], head.get("nr_class"))
     for name in NAMES:
         if name not in head:
@@ -136,7 +136,7 @@ def _head_of(lines: _Lines) -> Settings:
 
 
 def _value(lines: _Lines, name: str, fields: list[bytes], n_classes: int | None) -> object:
-    """Return what a line of the head says."""
+    """Return the value of a line of the head."""
     match name:
         case "solver_type":
             return _solver(lines, _text(b" ".join(fields)))
@@ -152,9 +152,9 @@ def _value(lines: _Lines, name: str, fields: list[bytes], n_classes: int | None)
 
 def _solver(lines: _Lines, name: str) -> str:
     if name in OTHERS:
-        lines.fail(f"{name} is no classifier; models of classifiers alone can be read")
+        lines.fail(f"{name} is not a classifier; only models of classifiers can be read")
     if name not in SOLVERS:
-        lines.fail(f"the solver {name!r} is none of LIBLINEAR's classifiers")
+        lines.fail(f"the solver {name!r} is not a classifier of LIBLINEAR")
     return name
 
 
@@ -165,7 +165,7 @@ def _labels_of(lines: _Lines, fields: list[bytes], n_classes: int | None) -> lis
         lines.fail(f"holds {len(fields)} labels for {n_classes} classes")
     labels = [lines.integer([field], "a label") for field in fields]
     if len(set(labels)) < len(labels):
-        lines.fail("a label is there twice")
+        lines.fail("a label is given twice")
     return labels
 
 

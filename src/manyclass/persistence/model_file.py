@@ -1,22 +1,21 @@
-"""Model files: safetensors with the rest of the model in the header. Loading one runs no code.
+"""Model files: safetensors with the other content in the header. Loading a file runs no code.
 
-Format. Tensors: ``weights`` (features x scores, C order, as training and prediction use them; one
-column when binary; float32 or float64) or, of a sparse model, the same as CSR:
+Format. Tensors: ``weights`` (features x scores, C order, as in training and prediction; one column
+when binary; float32 or float64) or, for a sparse model, the same as CSR:
 ``weights.indptr`` (features + 1, int64), ``weights.classes`` (int32, ascending for each feature)
-and ``weights.values``; ``intercept`` (scores,), ``classes`` (ascending) when these are numbers
-(int64, float64, bool or their kin), and ``history`` (records, fields; float64) where there is one,
-which readers may ignore. Header, every value a string: ``format`` = "manyclass",
+and ``weights.values``; ``intercept`` (scores,), ``classes`` (ascending) if these are numbers
+(int64, float64, bool or similar), and ``history`` (records, fields; float64) if there is one, which
+readers may ignore. Header, every value a string: ``format`` = "manyclass",
 ``format_version``, ``version``, ``model`` (JSON: estimator, params, n_iter; certificate or null, or
-n_steps, weight_seen and objective or null; class names when they are strings, feature names when
-there were any), ``checksum`` (CRC-32 of each tensor, in the order of their names),
-``header_checksum`` (CRC-32 of the header with its length, of eight zeros in the place of this
-one). A MultilabelSVC has ``thresholds`` (labels,), a score for each label, and labels in any
-order. A model with costs of mistakes has ``costs`` (classes, classes; float64). Of an estimator
-with CV, see search_schema.py; of a model of scikit-learn around such
-classifiers, such as a pipeline, composites.py.
+n_steps, weight_seen and objective or null; class names if they are strings, feature names if there
+are any), ``checksum`` (CRC-32 of each tensor, in the order of their names), ``header_checksum``
+(CRC-32 of the header with its length, computed with eight zeros instead of this checksum). A
+MultilabelSVC has ``thresholds`` (labels,), a score for each label, and labels in any order. A model
+with costs of mistakes has ``costs`` (classes, classes; float64). For estimators with CV, see
+search_schema.py; for scikit-learn models that contain such classifiers, see composites.py.
 
 A model is read into memory: later changes to its file do not affect it. Only a large sparse model
-stays in the file, mapped; loading checks its checksum and structure.
+stays memory-mapped; loading checks its checksum and structure.
 """
 
 from __future__ import annotations
@@ -78,30 +77,31 @@ FORMAT = TensorFormat(
     other_message="cannot be read as a manyclass model: it holds {what}",
 )
 Source: TypeAlias = str | os.PathLike[str] | IO[bytes]
-# A sparse model is mapped where its file has more bytes, or more of the memory, than this.
+# A sparse model is mapped if its file has more bytes, or a larger share of the memory, than this.
 LARGE, SHARE_OF_MEMORY = 1 << 30, 0.25
-# Raised by contents that do not fit together.
+# Errors of inconsistent contents.
 ODDITIES = (LookupError, TypeError, ValueError, OverflowError, AttributeError)
 
 
 def save_model(path: Source, estimator: Model) -> None:
-    """Write a fitted estimator, or a model of scikit-learn around some, to a file.
+    """Save a fitted estimator, or a scikit-learn model that contains one, to a file.
 
-    The file appears whole or not at all: it is written under a temporary name in the same folder
-    and renamed. A link is followed, and the permissions of an existing file stay. Of ``history_``,
-    400 records at most are kept, evenly spread. Not kept: what warm starts need, and parameters of
-    a run: ``n_jobs``, ``verbose``, ``memory``, those of checkpoints and processes, and a
-    ``random_state`` that is no int.
+    The file is written completely or not at all: it is written under a temporary name in the same
+    folder and renamed. Links are followed, and the permissions of an existing file are kept. At
+    most 400 records of ``history_`` are stored, evenly spaced. Not stored: the state for warm
+    starts, and parameters of a run: ``n_jobs``, ``verbose``, ``memory``, the parameters of
+    checkpoints and processes, and a ``random_state`` that is not an int.
 
     Parameters
     ----------
     path : str, path-like or binary file
-        Where to; an existing file is replaced. A file object, such as ``io.BytesIO``, is written to
-        at its position.
+        File to write; an existing file is replaced. A file object, such as ``io.BytesIO``, is
+        written to at its position.
     estimator : MulticlassSVC, MultinomialLogisticRegression, StochasticClassifier, one with CV
-        Or a MultilabelSVC; or scikit-learn's own Pipeline, GridSearchCV, CalibratedClassifierCV or
-        ensemble with such classifiers. Fitted; of estimators with CV, a ``cv`` or ``scoring`` that
-        is no number or name is not kept. What is around the classifiers is scikit-learn's, of types
+        Or a MultilabelSVC; or a Pipeline, GridSearchCV, CalibratedClassifierCV or ensemble of
+        scikit-learn with such classifiers. Must be fitted. For estimators with CV, a ``cv`` or
+        ``scoring`` that
+        is not a number or name is not kept. The other steps are scikit-learn's, of types
         whose contents ``load_model`` can check (no trees, neighbors or kernel machines), without
         functions other than those of NumPy and SciPy; it needs skops (``pip install
         skops``).
@@ -109,16 +109,15 @@ def save_model(path: Source, estimator: Model) -> None:
     Raises
     ------
     TypeError
-        If it is something else, naming what cannot be stored.
+        If `estimator` is of a different type, or a part cannot be stored; the message names it.
     ImportError
-        If it is a model of scikit-learn, and skops is not installed.
+        If `estimator` is a scikit-learn model and skops is not installed.
     sklearn.exceptions.NotFittedError
         If the estimator is not fitted.
     ValueError
-        If the classes or parameters are of a kind that the file cannot hold, or the weights are
-        not finite.
-    OSError
-        If the file cannot be written, or there is a folder, device or pipe of that name.
+        If the types of classes or parameters cannot be stored, or the weights are not finite.
+        OSError
+    If the file cannot be written, or a folder, device or pipe has this name.
 
     Examples
     --------
@@ -144,7 +143,7 @@ def save_model(path: Source, estimator: Model) -> None:
         fill_tensors(whole, tensors, metadata)
         whole.seek(0)
         while part := memoryview(whole.read(PART)):
-            while part:  # raw files may write less
+            while part:  # raw files may write only a part
                 part = part[path.write(part) or 0 :]
 
 
@@ -183,11 +182,12 @@ def metadata_of(tensors: dict[str, Array], model: Settings) -> dict[str, str]:
 
 
 def load_model(path: Source) -> Model:
-    """Read a model from a file of ``save_model``.
+    """Load a model from a file of ``save_model``.
 
-    No code comes from the file. The parameters and numbers of a pipeline's steps do: those of a
-    file from people you do not trust may give errors and wrong predictions, and a ``token_pattern``
-    may take exponential time on some texts (``manyclass info`` shows what is no default).
+    Loading does not run code from the file. But the parameters of pipeline steps come from the
+    file: a file from an untrusted source may cause errors and wrong predictions, and a
+    ``token_pattern`` may take exponential time on some texts (``manyclass info`` shows non-default
+    parameters).
 
     Parameters
     ----------
@@ -197,17 +197,17 @@ def load_model(path: Source) -> Model:
     Returns
     -------
     MulticlassSVC, MultinomialLogisticRegression, StochasticClassifier, one with CV, or another
-        What was saved. Fitted, in memory; without ``history_`` where the file has none. The weights
-        of a sparse model of more than 1 GiB, or a quarter of the memory, stay in the file, mapped:
-        such a file may be replaced or removed, but must not be overwritten in its place, as ``cp``
-        does, while the model is in use (``save_model`` never does that).
+        The saved model, fitted; without ``history_`` if the file has none. The weights of a sparse
+        model larger than 1 GiB, or than a quarter of the memory, stay in the file, memory-mapped:
+        while the model is in use, such a file may be replaced or removed, but must not be
+        overwritten in place, as ``cp`` does (``save_model`` replaces it).
 
     Raises
     ------
     ValueError
-        If the file is truncated, damaged, no model, or of a newer version.
+        If the file is truncated, damaged, not a model, or of a newer version.
     ImportError
-        If it holds a model of scikit-learn, and skops is not installed.
+        If the file holds a scikit-learn model and skops is not installed.
     OSError
         If the file cannot be read.
     """
@@ -256,19 +256,19 @@ def _unpacked(tensors: dict[str, Array], model: Settings) -> Model:
 
 
 def _load(source: Source) -> tuple[Model, dict[str, str]]:
-    """Read an estimator and the metadata of its file."""
+    """Load an estimator and the metadata of its file."""
     tensors, model, metadata = read_parts(source)
     try:
         return _unpacked(tensors, model), metadata
     except ODDITIES as error:
         raise FORMAT.damaged(
-            _name_of(source), f"its contents do not fit together ({one_line(error)})"
+            _name_of(source), f"its contents are inconsistent ({one_line(error)})"
         ) from None
 
 
 @contextlib.contextmanager
 def _opened(source: Source) -> Iterator[IO[bytes]]:
-    """Open a file for reading; the rest of a file object is copied to a temporary file first."""
+    """Open a file for reading; a file object is first copied to a temporary file."""
     if isinstance(source, str | os.PathLike):
         with open_regular(source) as file:  # a folder, a lack of permission: OSError with the name
             yield file
@@ -282,7 +282,7 @@ def _opened(source: Source) -> Iterator[IO[bytes]]:
 
 
 def _name_of(source: Source) -> Path:
-    """Return what messages call a file."""
+    """Return the name of a file for messages."""
     return Path(source) if isinstance(source, str | os.PathLike) else Path("the file object")
 
 
@@ -309,7 +309,7 @@ def read_parts(
     except (KeyError, ValueError, RecursionError) as error:
         raise form.damaged(path, f"its header is damaged ({one_line(error)})") from None
     if not (isinstance(model, dict) and _is_known(model)):
-        raise form.damaged(path, "it holds no estimator that this version knows")
+        raise form.damaged(path, "it holds no estimator that this version supports")
     return tensors, model, metadata
 
 
@@ -325,5 +325,5 @@ def _read(file: IO[bytes], names: set[str]) -> dict[str, Array]:
 
 
 def _damaged(path: Path, error: Exception, form: TensorFormat) -> ValueError:
-    why = f"it is damaged, truncated or no {form.kind} ({one_line(error)})"
+    why = f"it is damaged, truncated or not a {form.kind} ({one_line(error)})"
     return form.damaged(path, why)

@@ -1,8 +1,8 @@
 """Convert a fitted estimator to tensors and JSON, and back.
 
-Files are not trusted: anything invalid raises ValueError, KeyError, TypeError, OverflowError or
-AttributeError before it is used. The history of a training is one tensor, a row per record and a
-column per field; a model without history has none.
+Files are not trusted: invalid contents raise ValueError, KeyError, TypeError, OverflowError or
+AttributeError before they are used. The training history is one tensor with a row per record and a
+column per field; a model without history has no such tensor.
 """
 
 from __future__ import annotations
@@ -38,11 +38,11 @@ Estimator: TypeAlias = (
 
 SPARSE = ("weights.indptr", "weights.classes", "weights.values")
 HISTORY = "history"
-COSTS = "costs"  # of mistakes
-TAXONOMY = "taxonomy"  # in place of costs of more classes than a table has
-# Parameters of a run, which are neither stored nor taken from a file.
+COSTS = "costs"  # costs of mistakes
+TAXONOMY = "taxonomy"  # replaces costs if there are too many classes for a table
+# Parameters of a run, which are neither stored nor loaded.
 OF_A_RUN = of_scope(Scope.RUN)
-MAX_STEPS = 1 << 62  # leaves room to count more
+MAX_STEPS = 1 << 62  # so that more steps can be counted
 
 
 def pack(estimator: Estimator) -> tuple[dict[str, Array], Settings]:
@@ -88,7 +88,7 @@ def pack_classes(classes: Array) -> tuple[dict[str, Array], Settings]:
 
 
 def plain_params(estimator: BaseEstimator) -> Settings:
-    """Return the parameters that are stored, as JSON has them where they are scalars."""
+    """Return the stored parameters; scalars as JSON values."""
     params = estimator.get_params(deep=False)
     for name in OF_A_RUN:
         params.pop(name, None)
@@ -98,7 +98,7 @@ def plain_params(estimator: BaseEstimator) -> Settings:
         params["class_weight"] = {
             "items": [[_plain(c), _plain(w)] for c, w in params["class_weight"].items()]
         }
-    params.pop("costs", None)  # a tensor
+    params.pop("costs", None)  # stored as a tensor
     if isinstance(params.get("class_offset"), dict):
         items = params["class_offset"].items()
         params["class_offset"] = {"items": [[_plain(c), float(o)] for c, o in items]}
@@ -108,19 +108,19 @@ def plain_params(estimator: BaseEstimator) -> Settings:
 
 
 def _weight_tensors(coef: Array | SparseCoefficients) -> dict[str, Array]:
-    """Return the weights by feature, without a copy if they are as training leaves them."""
+    """Return the weights by feature, without a copy if they have the layout of training."""
     if isinstance(coef, SparseCoefficients):
         return dict(zip(SPARSE, (coef.indptr, coef.classes, coef.values), strict=True))
     return {"weights": np.ascontiguousarray(coef.T)}
 
 
 def _plain(value: object) -> object:
-    """Return NumPy scalars as Python's own."""
+    """Return NumPy scalars as Python scalars."""
     return value.item() if isinstance(value, np.generic) else value
 
 
 def unpack(tensors: dict[str, Array], model: Settings) -> Estimator:
-    """Put an estimator together; undoes ``pack``."""
+    """Return the estimator; the inverse of ``pack``."""
     kind, estimator = KINDS[model["estimator"]], new(model)
     classes = unpack_classes(tensors, model, kind)
     n_scores = kind.n_scores(len(classes))
@@ -148,7 +148,7 @@ def unpack(tensors: dict[str, Array], model: Settings) -> Estimator:
 
 
 def new(model: Settings) -> Estimator:
-    """Return an estimator of the parameters alone, not fitted."""
+    """Return an unfitted estimator with the parameters."""
     kind = KINDS[model["estimator"]]
     estimator: Estimator = kind.estimator(**params_of(model["params"]))
     estimator._validate_params()
@@ -157,7 +157,7 @@ def new(model: Settings) -> Estimator:
 
 
 def params_of(stored: Settings) -> Settings:
-    """Return parameters as estimators take them; undoes ``plain_params``."""
+    """Return parameters for an estimator; the inverse of ``plain_params``."""
     params = {name: value for name, value in stored.items() if name not in OF_A_RUN}
     for name in ("class_weight", "class_offset"):
         if isinstance(params.get(name), dict):
@@ -175,7 +175,7 @@ def _taxonomy(stored: Settings, classes: Array) -> Taxonomy:
     tree = Taxonomy.from_dict(stored)
     missing = [label for label in classes.tolist() if label not in tree]
     if missing:
-        raise ValueError(f"class {missing[0]!r} is no node of the taxonomy")
+        raise ValueError(f"class {missing[0]!r} is not a node of the taxonomy")
     return tree
 
 
@@ -199,7 +199,7 @@ def _coefficients(tensors: dict[str, Array], n_scores: int) -> Array | SparseCoe
     indptr, entries, values = (tensors[name] for name in SPARSE)
     sparse = SparseCoefficients(indptr, entries, values, n_scores)
     if sparse.shape[1] == 0:
-        raise ValueError(f"classes with {n_scores} scores, weights of no feature")
+        raise ValueError(f"classes with {n_scores} scores, weights without features")
     if not sparse.core.finite():
         raise ValueError("weights or intercepts are not finite")
     return sparse
@@ -219,7 +219,7 @@ def _check_numbers(array: Array) -> None:
 
 
 def unpack_classes(tensors: dict[str, Array], model: Settings, kind: ModelKind) -> Array:
-    """Return the classes of tensors and JSON; undoes ``pack_classes``."""
+    """Return the classes of tensors and JSON; the inverse of ``pack_classes``."""
     if "classes" in tensors:
         classes = tensors["classes"]
         if classes.ndim != 1 or classes.dtype.kind not in "iufb":
@@ -233,7 +233,7 @@ def unpack_classes(tensors: dict[str, Array], model: Settings, kind: ModelKind) 
         any_order = kind.is_multilabel
         classes = class_names(model["classes"], as_objects=as_objects, any_order=any_order)
     if len(classes) < (1 if kind.is_multilabel else 2):
-        raise ValueError("there must be two classes at least, or one label")
+        raise ValueError("there must be at least two classes, or one label")
     if kind.is_multilabel and len(set(classes.tolist())) < len(classes):
         raise ValueError("labels must be distinct")
     return classes
@@ -278,7 +278,7 @@ class ModelKind:
 
     @property
     def is_multilabel(self) -> bool:
-        """Whether its rows have sets of labels."""
+        """Whether it is a multi-label estimator."""
         return self.estimator is MultilabelSVC
 
     def n_scores(self, n_classes: int) -> int:
@@ -286,7 +286,7 @@ class ModelKind:
         return 1 if n_classes == 2 and not self.is_multilabel else n_classes
 
     def facts(self, estimator: Estimator) -> Settings:
-        """Return the attributes that only such estimators have, ready for JSON."""
+        """Return the attributes that only such estimators have, as JSON values."""
         if not isinstance(estimator, StochasticClassifier):
             proof = estimator.certificate_
             kinds = ("predicts_sparse", "learnt_from_sets") if self.is_multilabel else ()
@@ -305,7 +305,7 @@ class ModelKind:
         }
 
     def describe(self, estimator: Estimator) -> Settings:
-        """Return these, formulation, and C or alpha."""
+        """Return the attributes of ``facts``, formulation, and C or alpha."""
         if isinstance(estimator, StochasticClassifier):
             none = dict.fromkeys(("formulation", "C", "certificate", "temperature"))
             return {**none, "alpha": estimator.alpha, **self.facts(estimator)}
@@ -315,7 +315,7 @@ class ModelKind:
         return {"formulation": name, "C": estimator.C, **self.facts(estimator)}
 
     def check(self, estimator: Estimator) -> None:
-        """Refuse parameters that scikit-learn's checks let pass."""
+        """Refuse invalid parameters that scikit-learn's checks accept."""
         for name in (self.penalty, "tol", "intercept_scaling"):
             value = getattr(estimator, name)
             if value is not None and not isinstance(value, str) and not math.isfinite(value):
@@ -324,7 +324,7 @@ class ModelKind:
         if not isinstance(estimator, MulticlassSVC):
             return
         if loss not in named(estimator.formulation).losses:
-            raise ValueError(f"{loss} does not go with {estimator.formulation}")
+            raise ValueError(f"{loss} cannot be combined with {estimator.formulation}")
 
     def learn(self, estimator: Estimator, model: Settings) -> None:
         """Set the attributes of ``facts``."""
@@ -333,7 +333,7 @@ class ModelKind:
             if model["temperature"] is not None:
                 temperature = _number(model, "temperature")
                 if not temperature > 0 or not isinstance(estimator, CalibrationMixin):
-                    raise ValueError("a temperature is positive, and of an SVM")
+                    raise ValueError("the temperature must be positive, and the model an SVM")
                 estimator.temperature_ = temperature
             if isinstance(estimator, MultilabelSVC):
                 estimator.predicts_sparse_ = bool(model["predicts_sparse"])
@@ -354,5 +354,5 @@ KINDS = {
     "StochasticClassifier": ModelKind(StochasticClassifier, "alpha", StochasticRecord),
     "MultilabelSVC": ModelKind(MultilabelSVC, "C"),
 }
-# Those whose rows have one class each.
+# Estimators for rows with one class each.
 ONE_CLASS_KINDS = {name: kind for name, kind in KINDS.items() if not kind.is_multilabel}

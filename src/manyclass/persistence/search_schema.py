@@ -1,10 +1,10 @@
 """Convert an estimator that has chosen C to tensors and JSON, and back.
 
-Tensors: those of its ``best_estimator_``, and ``search.Cs`` (n_Cs,), ``search.scores``,
+Tensors: the tensors of ``best_estimator_``, and ``search.Cs`` (n_Cs,), ``search.scores``,
 ``search.gaps``, ``search.seconds`` (n_folds, n_Cs), ``search.certificates`` (n_folds, n_Cs, 5; NaN
-where nothing was trained), all float64. JSON: estimator, params, C, best_score, refit_time and, as
-``best``, the entry of the ``best_estimator_``. Parameters that are functions or splitters are left
-out. As in ``model_schema``, files are not trusted.
+if nothing was trained), all float64. JSON: estimator, params, C, best_score, refit_time and, as
+``best``, the entry of ``best_estimator_``. Parameters that are functions or splitters are left out.
+As in ``model_schema``, files are not trusted.
 """
 
 from __future__ import annotations
@@ -43,20 +43,20 @@ SEARCHES: dict[str, type[Search]] = {
     "MultinomialLogisticRegressionCV": MultinomialLogisticRegressionCV,
     "MultilabelSVCCV": MultilabelSVCCV,
 }
-# What a search has of its best estimator.
+# Attributes that a search shares with its best estimator.
 COPIED = (
     *(*FITTED, "n_features_in_", "feature_names_in_", "temperature_"),
     *("thresholds_", "predicts_sparse_", "learnt_from_sets_"),
 )
-# What a model file holds, by name.
+# Types that a model file may hold, by name.
 CLASSIFIERS = {**{name: kind.estimator for name, kind in KINDS.items()}, **SEARCHES}
 TABLES = {"search.scores": "scores_", "search.gaps": "gaps_", "search.seconds": "fit_times_"}
 NUMBERS = [f.name for f in fields(Certificate) if f.name not in PARTS]
-MAX_CS = 1 << 20  # entries of a table
+MAX_CS = 1 << 20  # largest number of entries of a table
 
 
 def chosen(model: Classifier) -> Classifier:
-    """Return the estimator that a fitted search has chosen, or the model itself."""
+    """Return the best estimator of a fitted search, or the model itself."""
     is_fitted = _is_search(model) and hasattr(model, "best_estimator_")
     return current_estimator(model) if is_fitted else model
 
@@ -66,7 +66,7 @@ def _is_search(model: object) -> TypeGuard[Search]:
 
 
 def is_own(model: object) -> TypeGuard[Classifier]:
-    """Whether a model is an estimator of this package, and of no subclass."""
+    """Whether a model is an estimator of this package, not of a subclass."""
     return type(model) in CLASSIFIERS.values()
 
 
@@ -86,12 +86,12 @@ def pack_any(model: Classifier) -> tuple[dict[str, Array], Settings]:
 
 
 def unpack_any(tensors: dict[str, Array], entry: Settings) -> Classifier:
-    """Put a classifier together; undoes ``pack_any``."""
+    """Return the classifier; the inverse of ``pack_any``."""
     if entry.get("fitted", True) is not False:
         return unpack_classifier(tensors, entry)
     model: Classifier = _new_search(entry) if entry["estimator"] in SEARCHES else new(entry)
     if COSTS in tensors and isinstance(model, MulticlassSVC | MulticlassSVCCV):
-        model.costs = tensors[COSTS]  # fit checks them
+        model.costs = tensors[COSTS]  # fit checks the parameters
     return model
 
 
@@ -115,7 +115,7 @@ def pack_classifier(model: Classifier) -> tuple[dict[str, Array], Settings]:
 
 
 def unpack_classifier(tensors: dict[str, Array], entry: Settings) -> Classifier:
-    """Put a classifier together; undoes ``pack_classifier``."""
+    """Return the classifier; the inverse of ``pack_classifier``."""
     name = entry["estimator"]
     if name not in SEARCHES:
         return unpack(tensors, entry)
@@ -131,7 +131,7 @@ def unpack_classifier(tensors: dict[str, Array], entry: Settings) -> Classifier:
     has_range = isinstance(search, MultilabelSVCCV) or len(search.C_range) == 2
     is_plain = isinstance(search.cv, int | None) and has_range
     if C not in Cs or best.C != C or not 0 <= seconds < math.inf or not is_plain:
-        raise ValueError("what was chosen does not fit the search")
+        raise ValueError("the chosen C is not a C of the search")
     for attribute in COPIED:
         if hasattr(best, attribute):
             setattr(search, attribute, getattr(best, attribute))
@@ -152,7 +152,7 @@ def unpack_classifier(tensors: dict[str, Array], entry: Settings) -> Classifier:
 
 
 def _new_search(entry: Settings) -> Search:
-    """Return a search that is not fitted."""
+    """Return an unfitted search."""
     params = params_of(entry["params"])
     if isinstance(params.get("C_range"), list):
         params["C_range"] = tuple(params["C_range"])
@@ -162,7 +162,7 @@ def _new_search(entry: Settings) -> Search:
 
 
 def _params(search: Search) -> Settings:
-    """Return the parameters, ready for JSON; None for functions and splitters."""
+    """Return the parameters as JSON values; None for functions and splitters."""
     params = plain_params(search)
     if not isinstance(params["cv"], int | None):
         params["cv"] = None
@@ -210,7 +210,7 @@ def _check_tables(Cs: Array, tables: list[Array]) -> None:
     if len(shape) != 2 or shape[0] < 1 or shape[1] != n_Cs:
         raise ValueError(f"scores of shape {shape} for {n_Cs} values of C")
     if any(table.shape != shape or table.dtype != np.float64 for table in tables):
-        raise ValueError("tables of the search have other shapes or types")
+        raise ValueError("tables of the search have different shapes or types")
 
 
 def _number(entry: Settings, name: str) -> float:

@@ -1,6 +1,6 @@
-"""State files: a fitted model and where its next fit starts. Loading one runs no code.
+"""State files: a fitted model and the start of its next fit. Loading a file runs no code.
 
-Format: that of model files (model_file.py) with ``format`` = "manyclass state", the tensors of
+Format: as in model files (model_file.py), with ``format`` = "manyclass state", the tensors of
 state_schema.py, and ``state``, the JSON of state_schema.py, in the header.
 """
 
@@ -39,33 +39,33 @@ StatePath = str | os.PathLike[str]
 
 
 def save_state(path: StatePath, estimator: Stateful) -> None:
-    """Write a fitted estimator to a file, with the state from which its next fit starts.
+    """Save a fitted estimator with the state from which its next fit starts.
 
-    The file appears whole or not at all. It has what ``save_model`` stores, and of each training
-    row a fingerprint, its class, cost and dual variables, but none of its values.
+    The file is written completely or not at all. It has the content of ``save_model`` and, for each
+    training row, a fingerprint, the class, the cost and the dual variables, but no values of X.
 
     Parameters
     ----------
     path : str or path-like
-        Where to; an existing file is replaced.
+        File to write; an existing file is replaced.
     estimator : MulticlassSVC, MultinomialLogisticRegression or MultilabelSVC
         Fitted with ``warm_start=True``.
 
     Raises
     ------
     TypeError
-        If it is something else, such as a pipeline.
+        If `estimator` is of a different type, such as a pipeline.
     sklearn.exceptions.NotFittedError
         If the estimator is not fitted.
     ValueError
-        If it was fitted with ``warm_start=False``, or cannot be stored.
+        If the estimator was fitted with ``warm_start=False``, or cannot be stored.
     OSError
         If the file cannot be written.
 
     See Also
     --------
-    load_state : Read the file.
-    save_model : Store the model only.
+    load_state : Load the file.
+    save_model : Save only the model.
 
     Examples
     --------
@@ -87,7 +87,7 @@ def save_state(path: StatePath, estimator: Stateful) -> None:
         name = estimator.__name__ if isinstance(estimator, type) else type(estimator).__name__
         raise TypeError(
             "save_state takes a MulticlassSVC, a MultinomialLogisticRegression or a MultilabelSVC, "
-            f"fitted, not {name}; of a pipeline, save the last step"
+            f"fitted, not {name}; save the last step of a pipeline"
         )
     check_is_fitted(estimator)
     if not keeps_state(estimator):
@@ -103,9 +103,9 @@ def save_state(path: StatePath, estimator: Stateful) -> None:
 
 
 def load_state(path: StatePath) -> Stateful:
-    """Read a model and its state from a file of ``save_state``.
+    """Load a model and its state from a file of ``save_state``.
 
-    No code comes from the file.
+    Loading does not run code from the file.
 
     Parameters
     ----------
@@ -114,26 +114,26 @@ def load_state(path: StatePath) -> Stateful:
     Returns
     -------
     MulticlassSVC, MultinomialLogisticRegression or MultilabelSVC
-        Fitted, with ``warm_start=True``: its next ``fit`` starts where the saved one ended. Change
-        other parameters with ``set_params``.
+        Fitted, with ``warm_start=True``: its next ``fit`` starts from the saved state. Change other
+        parameters with ``set_params``.
 
     Raises
     ------
     ValueError
-        If the file is truncated, damaged, no state file, or of a newer version.
+        If the file is truncated, damaged, not a state file, or of a newer version.
     OSError
         If the file cannot be read.
 
     See Also
     --------
-    save_state : Write the file, with an example.
+    save_state : Save the file, with an example.
     """
     _check_path(path, "load_state")
     tensors, model, metadata = read_parts(path, FORMAT)
     try:
         return _unpacked(tensors, model, metadata)
     except ODDITIES as error:
-        why = f"its contents do not fit together ({one_line(error)})"
+        why = f"its contents are inconsistent ({one_line(error)})"
         raise FORMAT.damaged(path, why) from None
 
 
@@ -143,7 +143,7 @@ def start_from(estimator: Stateful, path: StatePath) -> str:
         try:
             is_state = read_header(file).metadata.get("format") == FORMAT.name
         except ValueError:
-            is_state = False  # load_model says what the file is
+            is_state = False  # the error of load_model names the kind of file
     model = load_state(path) if is_state else load_model(path)
     kinds = [_kind_of(one) for one in (model, estimator)]
     if kinds[0] != kinds[1]:
@@ -156,7 +156,7 @@ def start_from(estimator: Stateful, path: StatePath) -> str:
     elif isinstance(model, MultinomialLogisticRegression):
         known = start_at_weights(model)
     if known is None:
-        return "a model file without state: dual variables start at 0, as in a new training"
+        return "a model file without state: dual variables start at 0, as in new training"
     keep_state(estimator, known)
     if not is_state:
         return "a model file without state: training starts from its weights"
@@ -167,7 +167,7 @@ def start_from(estimator: Stateful, path: StatePath) -> str:
 
 
 def _kind_of(model: object) -> str:
-    """Return what two models must have in common."""
+    """Return a description that must be equal for two models."""
     if isinstance(model, MulticlassSVC):
         return f"MulticlassSVC, {full_name(model.formulation)}, {model.loss}"
     if isinstance(model, MultilabelSVC):

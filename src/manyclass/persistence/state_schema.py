@@ -1,12 +1,12 @@
-"""Convert the state that a warm start begins at to tensors and JSON, and back.
+"""Convert the state for warm starts to tensors and JSON, and back.
 
 Tensors, all with the prefix ``state/``: ``duals.*``, ``weights``, ``history`` and ``epochs`` as in
 checkpoints (training/checkpoint_file.py), ``log_u`` (n, k) of logistic regression, ``labels`` (n,),
 int32, ``costs`` (n,), float64, ``factors`` (k, k), float64, ``prints`` (n, 2), uint64, ``numbers``
-(n,), int64, of the rows in X if some have the weight 0, ``classes`` if these are numbers, and
+(n,), int64 (the row numbers in X, if some rows have weight 0), ``classes`` if they are numbers, and
 ``sets.indptr``, ``sets.labels`` of MultilabelSVC. JSON: formulation, loss, n_features, dtype,
-classes if these are names. Files are not trusted: z must be feasible and u a distribution, as
-certificates rely on both.
+classes if they are names. Files are not trusted: z must be feasible and u a distribution, as
+certificates depend on both.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ DTYPES: dict[str, DType] = {"float32": np.dtype(np.float32), "float64": np.dtype
 
 
 def pack_state(model: Stateful) -> tuple[dict[str, Array], Settings]:
-    """Return the tensors of a model's state, and the rest, ready for JSON."""
+    """Return the tensors of a model's state, and the other content as JSON values."""
     held = state_of(model)
     state = held.state if isinstance(held, LabelStart) else held
     assert state.labels is not None
@@ -69,7 +69,7 @@ def pack_state(model: Stateful) -> tuple[dict[str, Array], Settings]:
 
 
 def state_of(model: Stateful) -> WarmStart | LabelStart:
-    """Return where the next fit of a model starts."""
+    """Return the start of the next fit of a model."""
     held = kept_state(model)
     assert isinstance(held, WarmStart | LabelStart)
     return held
@@ -78,7 +78,7 @@ def state_of(model: Stateful) -> WarmStart | LabelStart:
 def unpack_state(
     tensors: dict[str, Array], about: Settings, model: Stateful
 ) -> WarmStart | LabelStart:
-    """Return the state of a model, checked; undoes ``pack_state``."""
+    """Return the checked state of a model; the inverse of ``pack_state``."""
     own = {
         name.removeprefix(PREFIX): tensor
         for name, tensor in tensors.items()
@@ -86,16 +86,16 @@ def unpack_state(
     }
     name, is_multilabel = about["formulation"], isinstance(model, MultilabelSVC)
     if (name == "logistic") != isinstance(model, MultinomialLogisticRegression):
-        raise ValueError("the state is one of another estimator")
+        raise ValueError("the state belongs to a different estimator")
     if is_multilabel and name != "one_vs_rest":
-        raise ValueError("rows with sets of labels are trained one-vs-rest")
+        raise ValueError("label sets require formulation one_vs_rest")
     classes = unpack_classes(own, about, KINDS[type(model).__name__])
     problem = _problem(own, about, len(classes))
     start = replace(checked_start(own, problem), history=(), epochs=None)
     n, k = problem.dataset.n_examples, len(classes)
     if "log_u" in own:
         if name != "logistic" or start.weights is None:
-            raise ValueError("log_u goes with the weights of logistic regression")
+            raise ValueError("log_u requires the weights of logistic regression")
         _check_log_u(own["log_u"], n, k, problem.dataset)
         start = replace(start, log_u=own["log_u"])
     if "prints" in own:
@@ -107,13 +107,13 @@ def unpack_state(
     if "numbers" in own:
         expect(own["numbers"], np.dtype(np.int64), (n,))
         if own["numbers"][0] < 0 or (np.diff(own["numbers"]) <= 0).any():
-            raise ValueError("numbers of rows do not ascend from 0")
+            raise ValueError("row numbers are not ascending from 0")
         state = replace(state, numbers=own["numbers"])
     return LabelStart(state, _sets(own, n, k)) if is_multilabel else state
 
 
 def _problem(own: dict[str, Array], about: Settings, k: int) -> Problem:
-    """Return a problem with the costs and labels of the state, whose rows are blank."""
+    """Return a problem with the costs and labels of the state, and empty rows."""
     labels, costs, n_features = own["labels"], own["costs"], about["n_features"]
     n, dtype = len(labels), DTYPES[about["dtype"]]
     expect(labels, np.dtype(np.int32), (n,))
@@ -128,7 +128,7 @@ def _problem(own: dict[str, Array], about: Settings, k: int) -> Problem:
     if factors is not None:
         expect(factors, np.dtype(np.float64), (k, k))
         if np.isnan(factors).any():
-            raise ValueError("factors are no numbers")
+            raise ValueError("factors are not numbers")
     empty = np.zeros(n + 1, np.int64), np.zeros(0, np.int32), np.zeros(0, dtype)
     data = Dataset(*empty, labels, costs, n_features, k, 0.0)
     formulation = NAMED[about["formulation"]]
@@ -141,7 +141,7 @@ def _check_log_u(log_u: Array, n: int, k: int, data: Dataset) -> None:
     for begin in range(0, n, ROWS_AT_A_TIME):
         part = log_u[begin : begin + ROWS_AT_A_TIME].astype(np.float64)
         if np.isnan(part).any() or part.max() > ROUNDING[data.dtype.itemsize]:
-            raise ValueError("log_u holds no logarithms of shares")
+            raise ValueError("log_u does not hold logarithms of shares")
         off = np.abs(np.exp(part).sum(axis=1) - 1)
         if off.max() > ROUNDING[data.dtype.itemsize]:
             raise ValueError("the shares of a row do not add up to 1")
@@ -153,7 +153,7 @@ def _sets(own: dict[str, Array], n: int, k: int) -> CsrArray:
     expect(indptr, np.dtype(np.int64), (n + 1,))
     expect(labels, np.dtype(np.int32), (int(indptr[-1]),))
     if indptr[0] != 0 or (np.diff(indptr) < 0).any():
-        raise ValueError("sets of labels have no rows")
+        raise ValueError("label sets have no rows")
     if len(labels) and (labels.min() < 0 or labels.max() >= k):
         raise ValueError("labels of rows are out of range")
     ends: NDArray[np.int64] | NDArray[np.int32] = indptr

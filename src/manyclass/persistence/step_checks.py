@@ -1,9 +1,8 @@
-"""Check the contents of scikit-learn's objects in model files, before anything computes with them.
+"""Check the contents of scikit-learn's objects in model files, before they are used.
 
-The types that a file may hold stand here, each with what it is checked for. Most compute with
-NumPy and SciPy alone, which check shapes and indices themselves, given sparse arrays that are
-valid. Types that pass indices to compiled code without a check (trees, neighbors, kernel machines)
-are not accepted.
+This module lists the types that a file may hold, each with its checks. Most types compute only with
+NumPy and SciPy, which check shapes and indices themselves if sparse arrays are valid. Types that
+pass indices to compiled code without a check (trees, neighbors, kernel SVMs) are not accepted.
 """
 
 from __future__ import annotations
@@ -45,21 +44,21 @@ from manyclass.utils.types import Array, Settings
 
 METHODS = {"predict", "predict_proba", "decision_function"}
 OF_A_RUN = ("n_jobs", "verbose", "memory", "pre_dispatch")  # parameters
-# How skops stores what is not an object of a class: none of these calls anything.
+# Nodes of skops for other values than objects of a class; none of them calls a function.
 PLAIN_NODES = {
     *("CachedNode", "DTypeNode", "DictNode", "FunctionNode", "JsonNode", "ListNode"),
     *("MaskedArrayNode", "NdArrayNode", "SetNode", "SliceNode", "SparseMatrixNode"),
     *("TupleNode", "TypeNode"),
 }
 
-# Compute with NumPy and SciPy alone.
+# These compute only with NumPy and SciPy.
 PLAIN = (
     *(calibration.CalibratedClassifierCV, compose.ColumnTransformer),
     *(decomposition.FastICA, decomposition.IncrementalPCA, decomposition.KernelPCA),
     *(decomposition.PCA, decomposition.TruncatedSVD),
     *(discriminant_analysis.LinearDiscriminantAnalysis, ensemble.BaggingClassifier),
     *(feature_extraction.text.CountVectorizer, feature_extraction.text.TfidfTransformer),
-    feature_extraction.text.TfidfVectorizer,  # vocabularies are tensors: vocabularies.py
+    feature_extraction.text.TfidfVectorizer,  # vocabularies are stored as tensors: vocabularies.py
     *(feature_selection.GenericUnivariateSelect, feature_selection.RFE, feature_selection.RFECV),
     *(feature_selection.SelectFdr, feature_selection.SelectFpr, feature_selection.SelectFromModel),
     *(feature_selection.SelectFwe, feature_selection.SelectKBest),
@@ -99,17 +98,17 @@ def check_steps(values: Iterable[object]) -> None:
         name = type(value).__name__
         hidden = [a for a in vars(value) if callable(getattr(type(value), a, None))]
         if hidden:
-            raise ValueError(f"a {name} with {hidden[0]!r} in the place of its method")
+            raise ValueError(f"a {name} with {hidden[0]!r} instead of its method")
         try:
             CHECKS[type(value)](value)
         except (AttributeError, LookupError, TypeError, ValueError) as error:
-            raise ValueError(f"a {name} whose contents do not fit together ({error})") from None
+            raise ValueError(f"a {name} with inconsistent contents ({error})") from None
 
 
 def reset_runs(estimators: Iterable[BaseEstimator]) -> None:
-    """Give parameters of a run their defaults: they belong to the machine, not to the model.
+    """Reset parameters of a run to their defaults, as they do not belong to the model.
 
-    And ``random_state`` where it is no int.
+    Also reset ``random_state`` if it is not an int.
     """
     for estimator in estimators:
         given = inspect.signature(type(estimator)).parameters
@@ -121,7 +120,7 @@ def reset_runs(estimators: Iterable[BaseEstimator]) -> None:
 
 
 def refused_types(content: bytes) -> set[str]:
-    """Return the types in an archive of skops that a model file may not hold.
+    """Return the types in a skops archive that a model file may not hold.
 
     Read from its table, before any object is made.
     """
@@ -148,16 +147,16 @@ def _nodes(schema: object) -> Iterator[Settings]:
 
 
 def _nothing(step: BaseEstimator) -> None:
-    """Check nothing: NumPy and SciPy do."""
+    """Check nothing, as NumPy and SciPy check."""
 
 
 def _parameters(step: BaseEstimator) -> None:
-    """Check that a hash has features, as compiled code divides by their number."""
+    """Check that a hashing step has features, as compiled code divides by their number."""
     type(step)._validate_params(step)
 
 
 def _one_hot(step: BaseEstimator) -> None:
-    """Check what indices of columns are computed from: categories, groups of rare ones, outputs."""
+    """Check the data for indices of columns: categories, groups of rare categories, outputs."""
     if not hasattr(step, "categories_"):
         return
     sizes = [_n_groups(step, i, known) for i, known in enumerate(step.categories_)]
@@ -167,14 +166,14 @@ def _one_hot(step: BaseEstimator) -> None:
         if len(places) != len(sizes) or not all(
             place is None or 0 <= place < size for place, size in zip(places, sizes, strict=True)
         ):
-            raise ValueError("a category is dropped that is not there")
+            raise ValueError("a dropped category does not exist")
         sizes = [size - (place is not None) for size, place in zip(sizes, places, strict=True)]
     if list(step._n_features_outs) != sizes or step.n_features_in_ != len(sizes):
         raise ValueError(f"categories for {sum(sizes)} columns")
 
 
 def _n_groups(step: BaseEstimator, i: int, known: Array) -> int:
-    """Return the number of categories of a feature, the rare ones counted once."""
+    """Return the number of categories of a feature, with all rare categories counted as one."""
     n = len(known)
     ordered = known if known.dtype.kind != "f" or not n or known[-1] == known[-1] else known[:-1]
     if known.ndim != 1 or (known.dtype.kind != "O" and not (ordered[:-1] < ordered[1:]).all()):
@@ -184,19 +183,19 @@ def _n_groups(step: BaseEstimator, i: int, known: Array) -> int:
     rare, mapping = step._infrequent_indices[i], step._default_to_infrequent_mappings[i]
     if rare is None:
         if mapping is not None:
-            raise ValueError("rare categories that are not there")
+            raise ValueError("rare categories that do not exist")
         return n
     frequent = np.setdiff1d(np.arange(n), rare)
     wanted = np.full(n, len(frequent))
     wanted[frequent] = np.arange(len(frequent))
     rare_ones = np.setdiff1d(np.arange(n), frequent)
     if not np.array_equal(np.sort(rare), rare_ones) or not np.array_equal(mapping, wanted):
-        raise ValueError("rare categories that are not there")
+        raise ValueError("rare categories that do not exist")
     return len(frequent) + 1
 
 
 def _vocabulary(step: BaseEstimator) -> None:
-    """Check that a dict of columns names each of them once."""
+    """Check that a vocabulary has each column number once."""
     columns = getattr(step, "vocabulary_", {})
     if not isinstance(columns, Mapping) or sorted(columns.values()) != [*range(len(columns))]:
         raise ValueError("a vocabulary whose columns are not 0, 1, 2, ...")
@@ -209,13 +208,13 @@ def _methods(step: BaseEstimator) -> None:
 
 
 def _votes(step: BaseEstimator) -> None:
-    """Check that classifiers vote for numbers of classes, which are counted in an array."""
+    """Check that classifiers vote for valid class numbers, which are counted in an array."""
     if not hasattr(step, "le_"):
         return
     n = len(step.le_.classes_)
     for voter in step.estimators_:
         if not np.isin(voter.classes_, np.arange(n)).all():
-            raise ValueError("a classifier of other classes")
+            raise ValueError("a classifier with different classes")
 
 
 CHECKS: dict[type, Callable[[BaseEstimator], None]] = {

@@ -1,7 +1,7 @@
-"""Types that skops may load with a model: those of this package, and harmless ones of others.
+"""Types that skops may load with a model: types of this package, and harmless ones of others.
 
-skops trusts public estimators of scikit-learn, types of NumPy and SciPy; what else fitted models
-hold stands here. None of them opens a file or runs code that a file brings.
+skops trusts public estimators of scikit-learn, and types of NumPy and SciPy. This module lists the
+other types in fitted models. None of them opens a file or runs code from a file.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from sklearn.metrics import get_scorer, get_scorer_names
 
 __all__ = ["skops_trusted_types"]
 
-# Of a fitted estimator of this package, with what warm starts need.
+# Types in fitted estimators of this package, including the state of warm starts.
 OWN = [
     "manyclass.estimators.logistic.MultinomialLogisticRegression",
     "manyclass.estimators.sparsify.SparsityReport",
@@ -36,7 +36,7 @@ FUNCTIONS = {
     *(chi2, f_classif, mutual_info_classif),
     *(get_scorer(name)._score_func for name in get_scorer_names()),
 }
-# Of steps before it and of what is built around it. skops finds no file in them.
+# Types in other steps and in models that contain our estimators.
 AROUND = [
     *(f"{f.__module__}.{f.__name__}" for f in FUNCTIONS),
     f"{make_column_selector.__module__}.make_column_selector",

@@ -1,6 +1,6 @@
 """Vocabularies of vectorizers as tensors: for the i-th, ``terms.i`` and ``term_ends.i``.
 
-skops takes 650 bytes and 37 us to load a term, these two 10 bytes and 0.4 us.
+A term takes 650 bytes and 37 us to load with skops, and 10 bytes and 0.4 us as tensors.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ def pack_vocabularies(
 
 
 def unpack_vocabularies(vectorizers: list[CountVectorizer], tensors: dict[str, Array]) -> None:
-    """Give vectorizers the vocabularies of ``pack_vocabularies``."""
+    """Set the vocabularies of vectorizers; the inverse of ``pack_vocabularies``."""
     for i, step in enumerate(vectorizers):
         terms = _unpack(tensors[f"terms.{i}"], tensors[f"term_ends.{i}"])
         step.vocabulary_ = {term: column for column, term in enumerate(terms)}
@@ -57,10 +57,10 @@ def _pack(vocabulary: dict[str, int]) -> tuple[Array, Array]:
 def _unpack(text: Array, ends: Array) -> list[str]:
     """Return the terms of ``_pack`` in the order of their columns."""
     if text.dtype != np.uint8 or ends.dtype != np.int64 or text.ndim != 1 or ends.ndim != 1:
-        raise ValueError("a vocabulary of another type")
+        raise ValueError("a vocabulary of a different type")
     begins = np.concatenate([np.zeros(1, np.int64), ends[:-1]])
     if len(ends) == 0 or (begins > ends).any() or ends[-1] != len(text):
-        raise ValueError("the vocabulary's terms do not fit together")
+        raise ValueError("the terms of the vocabulary are inconsistent")
     content = text.tobytes()
     terms = [
         content[begin:end].decode()

@@ -1,4 +1,4 @@
 """Scores and labels of rows by dense or sparse coefficients.
 
-May import io and below. Begin with scoring.py.
+May import io and the layers below. Begin with scoring.py.
 """

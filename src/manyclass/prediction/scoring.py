@@ -2,9 +2,10 @@
 
 Conventions
 -----------
-``coef`` is of shape (k, d), a row of it the weights of one class. Dense coefficients go to the
-compiled core as their transpose (d, k), which is how training leaves them in memory; sparse ones
-as they are (sparse_coefficients.py). No array of n x k numbers exists where only labels are wanted.
+``coef`` has the shape (k, d), with one row of weights per class. Dense coefficients are passed to
+the compiled core as their transpose (d, k), which is the layout of training; sparse coefficients
+are passed directly (sparse_coefficients.py). If only labels are needed, there is no array of n x k
+numbers.
 """
 
 from __future__ import annotations
@@ -26,17 +27,17 @@ from manyclass.utils.input_rows import is_sparse
 from manyclass.utils.machine import core_class, instruction_set
 from manyclass.utils.types import Array, CsrArray, DType, Rows
 
-# Multiply-adds in one part, about a millisecond: signals are polled between parts, no thread waits
-# long for the last one, and less work than this is not worth a second thread.
+# Multiply-adds in one part, about a millisecond: signals are checked between parts, threads do not
+# wait long for the last one, and less work does not justify a second thread.
 WORK_AT_A_TIME = 1 << 22
 CORE_DTYPES = (np.float32, np.float64)
-# Non-zeros of the rows whose features are asked for their entries, to know what all of them take.
+# Non-zeros of rows in the sample that estimates the work.
 SAMPLE = 1 << 16
 Coefficients = Array | SparseCoefficients
 
 # Raises ValueError if rows hold NaN or infinity.
 Check = Callable[[Rows], None]
-# Scores in memory at a time, in float64.
+# Number of float64 scores in memory at a time.
 SCORES_AT_A_TIME = 1 << 21
 
 
@@ -46,7 +47,7 @@ class Model(Protocol):
     dtype: DType
 
     def work(self, rows: Rows) -> float:
-        """Return the multiply-adds that all rows take, roughly."""
+        """Return the approximate number of multiply-adds for all rows."""
 
     def scores(self, rows: Rows, part: slice, out: Array) -> None:
         """Write the scores of a part of the rows, shape (n, k)."""
@@ -58,8 +59,8 @@ class Model(Protocol):
 class CoreModel:
     """Dense coefficients, by the compiled core.
 
-    Dense rows are checked only where their scores are not finite: to look at all of X first takes a
-    third as long as to score it.
+    Dense rows are checked only if their scores are not finite, because checking all of X first
+    would take a third of the time of scoring.
     """
 
     def __init__(self, coef: Array, intercept: Array, dtype: DType, check: Check) -> None:
@@ -74,7 +75,7 @@ class CoreModel:
         self._n_classes = coef.shape[0]
 
     def work(self, rows: Rows) -> float:
-        """Return the multiply-adds that all rows take."""
+        """Return the number of multiply-adds for all rows."""
         entries = rows.nnz if is_sparse(rows) else rows.size
         return float(self._n_classes * (entries + rows.shape[0]))
 
@@ -94,7 +95,7 @@ class CoreModel:
 
 
 class SparseCoreModel:
-    """Sparse coefficients, by the compiled core; dense rows without their zeros."""
+    """Sparse coefficients, by the compiled core; zeros of dense rows are skipped."""
 
     def __init__(self, coef: SparseCoefficients, intercept: Array, dtype: DType) -> None:
         self.dtype = dtype
@@ -107,7 +108,7 @@ class SparseCoreModel:
         self._coef = coef
 
     def work(self, rows: Rows) -> float:
-        """Return the multiply-adds that all rows take, from a sample of their non-zeros."""
+        """Return the number of multiply-adds for all rows, from a sample of non-zeros."""
         n_classes, n_features = self._coef.shape
         if not is_sparse(rows):
             return float(rows.shape[0] * (self._coef.nnz + n_classes))
@@ -132,19 +133,19 @@ class SparseCoreModel:
 def _csr(
     rows: CsrArray, part: slice, dtype: DType
 ) -> tuple[NDArray[np.int64], NDArray[np.int32], Array]:
-    """Return a part of CSR rows as the compiled core takes them."""
+    """Return a part of CSR rows as arrays for the compiled core."""
     indptr = rows.indptr[part.start : part.stop + 1].astype(np.int64)
     entries = slice(indptr[0], indptr[-1])
     indices = rows.indices[entries]
     if indices.dtype != np.int32:
-        # What does not fit into an int32 would wrap to the index of another feature.
+        # An index that does not fit into int32 would wrap to a different feature.
         indices = np.clip(indices, -1, np.iinfo(np.int32).max).astype(np.int32)
     values = np.ascontiguousarray(rows.data[entries], dtype)
     return indptr - indptr[0], np.ascontiguousarray(indices), values
 
 
 class NumPyModel:
-    """Dense coefficients of a type that the compiled core does not know, by NumPy."""
+    """Dense coefficients of a dtype that the compiled core does not support, by NumPy."""
 
     def __init__(self, coef: Array, intercept: Array, dtype: DType) -> None:
         self.dtype = dtype
@@ -152,7 +153,7 @@ class NumPyModel:
         self._intercept = intercept
 
     def work(self, rows: Rows) -> float:
-        """Return the number of scores: what they cost is not known, but they take memory."""
+        """Return the number of scores, as their cost is unknown but they need memory."""
         return float(self._weights.shape[1] * rows.shape[0])
 
     def scores(self, rows: Rows, part: slice, out: Array) -> None:
@@ -171,7 +172,7 @@ class NumPyModel:
 
 
 def model_of(rows: Rows, coef: Coefficients, intercept: Array, check: Check) -> Model:
-    """Return the scorer of such rows and coefficients; checks rows that the scorer does not."""
+    """Return the scorer for rows and coefficients; check rows that the scorer does not check."""
     dtype = np.result_type(rows.dtype, coef.dtype)
     dense = not isinstance(coef, SparseCoefficients)
     if is_sparse(rows) or not (dense and dtype in CORE_DTYPES):
@@ -190,7 +191,7 @@ def scores_of(
     n_jobs: int,
     check: Check = assert_all_finite,
 ) -> Array:
-    """Score every row for every class.
+    """Compute the score of every class for every row.
 
     Parameters
     ----------
@@ -209,7 +210,7 @@ def scores_of(
     Raises
     ------
     ValueError
-        If the rows are no valid CSR matrix, or by ``check``.
+        If the rows are not a valid CSR matrix, or if ``check`` raises it.
     """
     model = model_of(rows, coef, intercept, check)
     out = np.empty((rows.shape[0], coef.shape[0]), model.dtype)
@@ -225,14 +226,14 @@ def best_classes(
     n_jobs: int,
     check: Check = assert_all_finite,
 ) -> NDArray[np.int64]:
-    """Find the classes of the largest scores of every row.
+    """Find the classes with the largest scores for every row.
 
     Parameters
     ----------
     rows, coef, intercept, n_jobs, check
         As in ``scores_of``; binary coefficients have the shape (1, d).
     top : int
-        How many classes, from 1 to k.
+        Number of classes, from 1 to k.
 
     Returns
     -------
@@ -264,7 +265,7 @@ def _fill(out: Array, write: Callable[[slice, Array], None], work: float, n_jobs
 
 
 def _for_each(parts: list[slice], fill: Callable[[slice], None], n_jobs: int) -> None:
-    """Call ``fill`` for every part in threads, one of them the caller's."""
+    """Call ``fill`` for every part in threads, including the caller's."""
     queue = iter(parts)
 
     def work() -> None:
@@ -276,7 +277,7 @@ def _for_each(parts: list[slice], fill: Callable[[slice], None], n_jobs: int) ->
         try:
             work()
         finally:
-            list(queue)  # after an error or Ctrl-C here the others find nothing more to do
+            list(queue)  # after an error or Ctrl-C in this thread, the others stop
         for other in others:
             other.result()
 
@@ -292,7 +293,8 @@ def split_weights(
     bias : float
         Value of the appended feature; 0 = no intercept.
     one_is_enough : bool, default=False
-        When k = 2: whether the coefficients are the second class's weights, not the difference.
+        For k = 2: whether the coefficients are the weights of the second class instead of the
+        difference.
 
     Returns
     -------
@@ -310,7 +312,7 @@ def split_weights(
 def join_weights(coef: Coefficients, intercept: Array, bias: float) -> Array | CsrArray:
     """Turn coefficients and intercepts into W, shape (d + 1, k).
 
-    When k = 2, they are split evenly between the two classes.
+    For k = 2, they are split evenly between the two classes.
     """
     halves = np.array([-0.5, 0.5], coef.dtype)
     last = intercept / bias if bias else np.zeros_like(intercept)
@@ -322,33 +324,33 @@ def join_weights(coef: Coefficients, intercept: Array, bias: float) -> Array | C
 
 
 def thresholded(coef: Coefficients, threshold: float) -> SparseCoefficients:
-    """Return the coefficients of a magnitude above a threshold.
+    """Return the coefficients with a magnitude above a threshold.
 
     Raises
     ------
     ValueError
-        If the threshold is negative or no number.
+        If the threshold is negative or not a number.
     """
     if not isinstance(threshold, Real) or not threshold >= 0:
-        raise ValueError(f"threshold must be a number that is not negative, got {threshold!r}")
+        raise ValueError(f"threshold must be a non-negative number, got {threshold!r}")
     if isinstance(coef, SparseCoefficients):
         return coef.thresholded(threshold)
     return SparseCoefficients.from_dense(coef, threshold)
 
 
 def count_nonzero(coef: Coefficients) -> int:
-    """Count the coefficients that are not zero."""
+    """Count the non-zero coefficients."""
     values = coef.values if isinstance(coef, SparseCoefficients) else coef
     return int(np.count_nonzero(values))
 
 
 def density(coef: Coefficients) -> float:
-    """Return the share of the coefficients that are not zero."""
+    """Return the fraction of non-zero coefficients."""
     return float(count_nonzero(coef) / (coef.shape[0] * coef.shape[1]))
 
 
 def squared_norm(coef: Coefficients) -> float:
-    """Sum of squares in float64; of a dense array in the order of its memory."""
+    """Return the sum of squares in float64; for a dense array, in memory order."""
     if isinstance(coef, SparseCoefficients):
         flat = coef.values
         parts = [

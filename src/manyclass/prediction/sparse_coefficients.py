@@ -1,10 +1,10 @@
-"""Coefficients that are mostly zero, in the order in which prediction reads them.
+"""Sparse coefficients, in the layout of prediction.
 
 Conventions
 -----------
 A row per feature: the entries of feature j are ``[indptr[j], indptr[j + 1])`` of ``classes``
-(int32, ascending) and ``values``. ``indptr`` is int64. Nothing here makes a second array of all
-entries but where it says so: there may be 10^8 of them and more.
+(int32, ascending) and ``values``. ``indptr`` is int64. There may be more than 10^8 entries, so they
+are copied only where the documentation says so.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ from manyclass.utils.input_rows import check_sparse
 from manyclass.utils.machine import available_memory, core_class
 from manyclass.utils.types import Array, CsrArray, DType
 
-# Numbers that are looked at a time.
+# Entries that are processed at a time.
 ENTRIES_AT_A_TIME = 1 << 18
-# Some features: how many entries of each are kept, and which of these classes and values.
+# For a run of features: the number of kept entries of each, and their classes and values.
 Part = tuple[Array, NDArray[np.bool_], NDArray[np.int32], Array]
 
 
 class SparseCoefficients:
-    """The ``coef_`` of a sparse model, of shape (n_classes, n_features), as rows of features.
+    """``coef_`` of a sparse model, of shape (n_classes, n_features), stored by feature.
 
     Parameters
     ----------
@@ -36,15 +36,15 @@ class SparseCoefficients:
     values : ndarray of shape (nnz,), float32 or float64
     n_classes : int
 
-    The arrays are taken as they are, may be read-only or mapped from a file, and must not change
-    any more.
+    The arrays are not copied. They may be read-only or memory-mapped, and must not be modified
+    later.
 
     Raises
     ------
     ValueError
-        If they are no valid CSR matrix.
+        If the arrays are not a valid CSR matrix.
     TypeError
-        If they are of another type.
+        If the arrays have different dtypes.
     """
 
     def __init__(
@@ -57,7 +57,7 @@ class SparseCoefficients:
         arrays: tuple[Array, ...] = indptr, classes, values
         kinds = [str(array.dtype) for array in arrays]
         if any(array.ndim != 1 for array in arrays):
-            raise TypeError("sparse weights that are no vectors")
+            raise TypeError("sparse weights that are not vectors")
         if kinds not in (["int64", "int32", "float32"], ["int64", "int32", "float64"]):
             raise TypeError(f"sparse weights of types {', '.join(kinds)}")
         self.core = core_class("SparseWeights", values.dtype)(indptr, classes, values, n_classes)
@@ -66,7 +66,7 @@ class SparseCoefficients:
         self._by_class: CsrArray | None = None
 
     def __reduce__(self) -> tuple[object, ...]:
-        """Pickle the arrays once, whatever was made from them."""
+        """Pickle only the arrays, without cached copies."""
         return type(self), (self.indptr, self.classes, self.values, self.shape[0])
 
     @property
@@ -85,8 +85,8 @@ class SparseCoefficients:
         return self.indptr.nbytes + self.classes.nbytes + self.values.nbytes
 
     def by_feature(self) -> CsrArray:
-        """Return a SciPy array (n_features, n_classes) on the same memory."""
-        # SciPy makes both kinds of indices as wide as the wider of them.
+        """Return a SciPy array (n_features, n_classes) without copying."""
+        # SciPy converts both kinds of indices to the wider dtype.
         narrow = np.int32 if self.nnz <= np.iinfo(np.int32).max else np.int64
         arrays = self.values, self.classes, self.indptr.astype(narrow)
         turned = sp.csr_array(arrays, shape=self.shape[::-1], copy=False)
@@ -94,7 +94,7 @@ class SparseCoefficients:
         return turned
 
     def by_class(self) -> CsrArray:
-        """Return a CSR array (n_classes, n_features): a second array, made once, read-only."""
+        """Return a CSR array (n_classes, n_features): a read-only copy, which is cached."""
         if self._by_class is None:
             turned = self.by_feature().T.tocsr()
             for array in (turned.data, turned.indices, turned.indptr):
@@ -103,12 +103,12 @@ class SparseCoefficients:
         return self._by_class
 
     def toarray(self) -> Array:
-        """Return an ndarray (n_classes, n_features), F-ordered as prediction wants it.
+        """Return an ndarray (n_classes, n_features) in F order, for prediction.
 
         Raises
         ------
         MemoryError
-            If the machine does not have the memory.
+            If it does not fit into memory.
         """
         k, d = self.shape
         needed, there = k * d * self.dtype.itemsize, available_memory()
@@ -120,7 +120,7 @@ class SparseCoefficients:
         return np.asarray(self.by_feature().toarray().T)
 
     def thresholded(self, threshold: float) -> SparseCoefficients:
-        """Return the entries of a magnitude above the threshold, in arrays of their own."""
+        """Return a copy of the entries with a magnitude above the threshold."""
 
         def parts() -> Iterator[Part]:
             for begin, end in _runs_of(self.indptr):
@@ -148,7 +148,7 @@ class SparseCoefficients:
 
     @classmethod
     def from_rows(cls, weights: CsrArray, n_features: int) -> SparseCoefficients:
-        """Take the first rows of a SciPy CSR array (features, n_classes) without a copy."""
+        """Return the first rows of a SciPy CSR array (features, n_classes), without a copy."""
         if not weights.has_canonical_format:
             weights = weights.copy()
             weights.sum_duplicates()
@@ -162,17 +162,17 @@ class SparseCoefficients:
 
     @classmethod
     def from_matrix(cls, coef: Array | CsrArray) -> SparseCoefficients:
-        """Copy a SciPy sparse matrix (n_classes, n_features)."""
+        """Return a copy of a SciPy sparse matrix (n_classes, n_features)."""
         if not (np.isrealobj(coef) and coef.ndim == 2):
             raise ValueError("coef_ must be a matrix of real numbers")
-        check_sparse(coef)  # SciPy reverses it without a check
+        check_sparse(coef)  # SciPy transposes it without a check
         return cls.from_rows(sp.csr_array(coef.T, copy=True), coef.shape[1])
 
 
 def _collect(
     parts: Callable[[], Iterator[Part]], shape: tuple[int, ...], dtype: DType
 ) -> SparseCoefficients:
-    """Join parts: once to count, once to fill, so that no entry is held twice."""
+    """Join parts in two passes, to count and to fill, so that no entry is stored twice."""
     k, d = shape
     indptr = np.zeros(d + 1, np.int64)
     np.cumsum(np.concatenate([counts for counts, *_ in parts()]), out=indptr[1:])
@@ -186,7 +186,7 @@ def _collect(
 
 
 def _runs_of(indptr: NDArray[np.int64]) -> Iterator[tuple[int, int]]:
-    """Cut the features into runs of about ``ENTRIES_AT_A_TIME`` entries, one feature at least."""
+    """Divide the features into runs of about ``ENTRIES_AT_A_TIME`` entries."""
     begin, d = 0, len(indptr) - 1
     while begin < d:
         end = int(np.searchsorted(indptr, indptr[begin] + ENTRIES_AT_A_TIME, side="right")) - 1
@@ -196,7 +196,7 @@ def _runs_of(indptr: NDArray[np.int64]) -> Iterator[tuple[int, int]]:
 
 
 def _above(values: Array, threshold: float) -> NDArray[np.bool_]:
-    return np.asarray(~(np.abs(values) <= threshold))  # what is no number stays
+    return np.asarray(~(np.abs(values) <= threshold))  # NaN stays
 
 
 def _core_dtype(dtype: DType) -> DType:

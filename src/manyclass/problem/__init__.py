@@ -1,6 +1,6 @@
 """The data of training: data set, formulation, problem, objective, solution.
 
-May import io and below. Begin with problem.py and formulations.py.
+May import io and the layers below. Begin with problem.py and formulations.py.
 """
 
 from typing import TYPE_CHECKING

@@ -2,15 +2,14 @@
 
 Conventions
 -----------
-X is CSR, one row an example x_i; ``indptr`` is int64, so that more than 2^31 non-zeros are
-possible, and ``indices`` int32. A row holds each feature at most once. Of a dense X, all numbers
-are ``values``, and ``indices`` are those of one row, 0 to d - 1, which all rows share: nothing is
-copied. An intercept is a constant
-feature with index ``n_features`` and value ``bias``, implicit: X is not copied.
+X is CSR with one row per example x_i; ``indptr`` is int64, so that more than 2^31 non-zeros are
+possible, and ``indices`` is int32. A row holds each feature at most once. For a dense X, ``values``
+are all numbers, and ``indices`` are 0 to d - 1, shared by all rows: nothing is copied. An intercept
+is an implicit constant feature with index ``n_features`` and value ``bias``: X is not copied.
 
-X may be mapped from a file, and not fit into the memory. Passes read it from front to back then.
-Loops in random order visit it region after region: neighboring rows that fit into memory together,
-which are read in order first.
+X may be memory-mapped and larger than the memory. Passes then read it sequentially. Loops in random
+order visit it by regions: neighboring rows that fit into memory together, and that are first read
+in order.
 """
 
 from __future__ import annotations
@@ -28,22 +27,22 @@ from manyclass.utils.machine import available_memory
 from manyclass.utils.types import Array, CsrArray, DType, IntArray, Rows
 
 MAX_INDEX = np.iinfo(np.int32).max
-# Rows share few features while less than this part of X is not zero (measured: what pays because a
-# step changes few scores does so on news20 and sector, not on letter and dna).
+# Rows share few features if X has less than this share of non-zeros (measured: methods that rely on
+# steps changing few scores save time on news20 and sector, not on letter and dna).
 SPARSE = 0.05
-# An array is kept as it is when this share of it is not zero: CSR would then need as much memory or
-# more (float32: 4 bytes of index for each number).
+# An array stays dense if at least this share of it is non-zero: CSR would then need as much memory
+# or more (float32: 4 bytes of index for each number).
 DENSE = 0.5
-SAMPLE = 1 << 20  # numbers that are looked at
-# What X, or the dual variables and W, may take of the free memory.
+SAMPLE = 1 << 20  # numbers that are checked
+# Share of the free memory for X, or for the dual variables and W.
 SHARE_OF_MEMORY = 0.9
-# ... and what a region of X may take: the system keeps some of the file, and reads ahead.
+# ... and for a region of X: the system also caches parts of the file, and reads ahead.
 SHARE_OF_REGION = 0.125
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Dataset:
-    """Examples, classes and weights, ready for the compiled core.
+    """Examples, classes and weights, in the layout of the compiled core.
 
     Attributes
     ----------
@@ -55,23 +54,23 @@ class Dataset:
     weights : ndarray of shape (n,), float64
         sample_weight_i * class_weight_{y_i}, positive.
     n_features : int
-        d, the appended feature not counted.
+        d, without the appended feature.
     n_classes : int
         k.
     bias : float
-        Value of the appended constant feature as it is given; 0 = no intercept. The core has it
-        rounded to the type of X.
+        Value of the appended constant feature, as given; 0 = no intercept. The core rounds it to
+        the dtype of X.
     sets : ndarray of shape (n,), uint64, or None
-        Bits of the classes of every example, of one-vs-rest where examples have several, or none;
-        labels are all ELSEWHERE then.
+        Classes of every example as bits, for one-vs-rest with any number of classes per example;
+        all labels are then ELSEWHERE.
     n_examples : int
         Number of rows, n.
     dtype : dtype
-        Type of X and so of W.
+        Type of X and W.
     is_dense : bool
-        Whether X is an array whose rows share their indices.
+        Whether X is a dense array, with the same indices for all rows.
     rounded_bias : float
-        ``bias`` as the core has it, a number of the type of X.
+        ``bias`` rounded to the dtype of X, as in the core.
     bias_error : float
         Relative difference of ``bias`` from its rounded value.
     is_sparse : bool
@@ -87,7 +86,7 @@ class Dataset:
     n_classes: int
     bias: float
     sets: NDArray[np.uint64] | None = None
-    lies_on_device: ClassVar[bool] = False  # of X: then it is a DeviceDataset
+    lies_on_device: ClassVar[bool] = False  # type of X; then it is a DeviceDataset
     n_examples: int = field(init=False)
     dtype: DType = field(init=False)
     is_dense: bool = field(init=False)
@@ -124,17 +123,17 @@ class Dataset:
         Parameters
         ----------
         X : array or SciPy sparse matrix or array of shape (n, d), float32 or float64
-            Taken as it is when it is CSR without duplicate entries, or an array in C order most of
-            which is not zero; otherwise converted to CSR.
+            Not copied if it is CSR without duplicate entries, or an array in C order with mostly
+            non-zeros; otherwise converted to CSR.
         labels : ndarray of shape (n,), integers
         n_classes : int
         weights : ndarray of shape (n,), default=None
-            One for all when None.
+            None: 1 for all rows.
         bias : float, default=0.0
             Value of the appended feature.
         keeps_dense : bool, default=True
-            Whether an array may be taken as it is. Where X comes in pieces, some of which may hold
-            more zeros than others, all are converted to CSR.
+            Whether an array may stay dense. If X is given in blocks, with different shares of
+            zeros, all blocks are converted to CSR.
 
         Returns
         -------
@@ -170,7 +169,7 @@ class Dataset:
         )
 
     def with_blank_rows(self, labels: NDArray[np.int32], weights: NDArray[np.float64]) -> Dataset:
-        """Return these examples and, behind them, some whose features are all 0.
+        """Return these examples followed by examples with all features 0.
 
         Parameters
         ----------
@@ -191,7 +190,7 @@ class Dataset:
         )
 
     def has_features(self) -> NDArray[np.bool_]:
-        """Whether rows hold anything but zeros, the appended feature not counted; shape (n,)."""
+        """Whether rows have non-zeros, without the appended feature; shape (n,)."""
         if not self.is_dense:
             return np.asarray(np.diff(self.indptr) > 0)
         X = self.values.reshape(self.n_examples, self.n_features)
@@ -200,7 +199,7 @@ class Dataset:
         return np.concatenate(parts)
 
     def used_features(self) -> NDArray[np.bool_]:
-        """Which features rows hold, the appended one last, shape (d + 1,); all, if X is dense."""
+        """Whether features occur in rows, shape (d + 1,), the appended one last; all if dense."""
         used = np.full(self.n_features + 1, self.is_dense and self.n_examples > 0)
         if not self.is_dense:
             for begin in range(0, len(self.indices), SAMPLE):
@@ -209,14 +208,14 @@ class Dataset:
         return used
 
     def matrix(self) -> Rows:
-        """X on the same memory, without the appended feature: CSR, or an array if it is dense."""
+        """X without copying and without the appended feature: CSR, or an array if it is dense."""
         shape = (self.n_examples, self.n_features)
         if self.is_dense:
             return self.values.reshape(shape)
         return csr_on(self.values, self.indices, self.indptr, shape)
 
     def rows(self, some: slice | NDArray[np.intp]) -> Rows:
-        """Return some rows of X; the others are not read."""
+        """Return some rows of X without reading the others."""
         if self.is_dense:
             return self.values.reshape(self.n_examples, self.n_features)[some]
         begins, ends = self.indptr[:-1][some], self.indptr[1:][some]
@@ -232,7 +231,7 @@ class Dataset:
 def csr_on(
     values: Array, indices: NDArray[np.int32], indptr: NDArray[np.int64], shape: tuple[int, int]
 ) -> CsrArray:
-    """Return a matrix on these arrays: SciPy would copy the indices to the type of indptr."""
+    """Return a matrix on these arrays; SciPy's constructor would copy indices to indptr's dtype."""
     if len(values) <= MAX_INDEX:
         indptr = indptr.astype(indices.dtype)
     return sp.csr_array((values, indices, indptr), shape=shape, copy=False)
@@ -254,9 +253,9 @@ def _arrays_of(X: Rows, *, keeps_dense: bool) -> tuple[NDArray[np.int64], NDArra
 
 
 def _is_dense(X: Array) -> bool:
-    """Whether most numbers are not zero, in rows spread over the array."""
+    """Whether most numbers are non-zero, in a sample of rows."""
     n, d = X.shape
-    if n < 2 or d == 0:  # one row: CSR is the same
+    if n < 2 or d == 0:  # a single row is the same as CSR
         return False
     some = X[:: max(1, n * d // SAMPLE)]
     return bool(np.count_nonzero(some) >= DENSE * some.size)
@@ -265,7 +264,7 @@ def _is_dense(X: Array) -> bool:
 def _canonical_csr(X: Rows) -> CsrArray:
     check_sparse(X)
     matrix = X if is_sparse(X) and X.format == "csr" else sp.csr_array(X)
-    check_sparse(matrix)  # lists of lists may have become anything
+    check_sparse(matrix)  # lists of lists may be converted to any format
     if not matrix.has_canonical_format:
         matrix = matrix.copy()
         matrix.sum_duplicates()
@@ -273,19 +272,19 @@ def _canonical_csr(X: Rows) -> CsrArray:
 
 
 def exceeds_memory(data: Dataset) -> bool:
-    """Whether X is mapped from a file that is larger than the free memory."""
+    """Whether X is memory-mapped and larger than the free memory."""
     return is_mapped(data.values) and _bytes_of(data) > SHARE_OF_MEMORY * available_memory()
 
 
 def is_mapped(values: object) -> bool:
-    """Whether numbers are those of a mapped file."""
+    """Whether an array is memory-mapped."""
     while isinstance(values, np.ndarray | memoryview):
         values = values.obj if isinstance(values, memoryview) else values.base
     return isinstance(values, mmap)
 
 
 def rows_in_region(data: Dataset) -> int:
-    """Return how many rows a region has; 0 if all rows fit into memory, or are not mapped."""
+    """Return the number of rows in a region; 0 if all rows fit into memory, or are not mapped."""
     if not exceeds_memory(data):
         return 0
     row = _bytes_of(data) / data.n_examples

@@ -1,6 +1,6 @@
-"""The catalogue of formulations, each of which is five fields of data, and of losses.
+"""The catalog of formulations, each given by five fields, and of losses.
 
-Every one is an instance of
+Every formulation is an instance of
 
     min_W  1/2 ||W||_F^2 + sum_i C_i agg_{c in T_i} max(0, gamma_c - mu_c(x_i, y_i))
 
@@ -12,20 +12,20 @@ constraint sum_c w_c = 0. Its dual has the variables z_{i,c} >= 0 for c in T_i:
 
     relative margins:  w_c(z) = sum_i ([c = y_i] sum_m z_im - z_ic) x_i
     absolute margins:  u_c(z) = sum_i ([c = y_i] - [c != y_i]) z_ic x_i,  w_c = u_c, or
-                       w_c = u_c - mean_m u_m where sum_c w_c = 0 is asked for
+                       w_c = u_c - mean_m u_m with the constraint sum_c w_c = 0
 
-``loss="squared_hinge"`` squares max(0, .), for agg = sum only; the dual then has no upper bound and
-- sum z_ic^2 / (4 C_i) more.
+``loss="squared_hinge"`` squares max(0, .), for agg = sum only; the dual then has no upper bounds
+and the additional term - sum z_ic^2 / (4 C_i).
 
 Losses of a slack xi, and their dual variables:
 
                      loss(xi)          bounds         ridge R(z)      best z at xi
-    hinge            max(0, xi)        0 <= z <= C    0               C where xi > 0
+    hinge            max(0, xi)        0 <= z <= C    0               C if xi > 0
     squared_hinge    max(0, xi)^2      0 <= z         z^2 / (4 C)     2 C max(0, xi)
 
-D has -R(z). Solvers know a loss by this file and ``cpp/data/loss.hpp`` alone.
+D contains -R(z). Losses are defined only in this file and in ``cpp/data/loss.hpp``.
 
-Given: x_i, y_i, C_i. Sources: Dogan, Glasmachers, Igel, JMLR 17(45), 2016 (the family, there with
+Input: x_i, y_i, C_i. Sources: Dogan, Glasmachers, Igel, JMLR 17(45), 2016 (the family, there with
 halved relative margins); Keerthi et al. 2008, eq. 1, 4, 14, 16 (CS, WW); Alber et al. 2017, eq. 2
 and 3 (LLW, WW); Lin 2008 (one-vs-rest).
 """
@@ -55,15 +55,15 @@ class Loss:
 
     @property
     def has_ridge(self) -> bool:
-        """Whether D has a ridge R(z); z has no upper bound then."""
+        """Whether D has a ridge R(z); z then has no upper bound."""
         return self.power == 2
 
     def of_positive(self, xi: Array) -> Array:
-        """Return the loss of xi >= 0."""
+        """Return the loss for xi >= 0."""
         return xi if self.power == 1 else xi**2
 
     def slope(self, xi: Array) -> Array:
-        """Return the derivative, that is the best z where C = 1."""
+        """Return the derivative, which is the best z for C = 1."""
         return (xi > 0) * 1.0 if self.power == 1 else 2 * xi.clip(0)
 
     def upper(self, costs: Array) -> Array:
@@ -82,7 +82,7 @@ class Loss:
 LOSSES = {"hinge": Loss(power=1), "squared_hinge": Loss(power=2)}
 
 
-# The losses that go with an aggregation: the largest one must have a dual of simplices.
+# Losses for each aggregation: the dual of a maximum must have simplex constraints.
 LOSSES_OF = {
     "max": tuple(name for name, loss in LOSSES.items() if not loss.has_ridge),
     "sum": tuple(LOSSES),
@@ -99,13 +99,14 @@ class Formulation:
     margin : {"relative", "absolute"}
         relative: mu_c = (w_y - w_c) . x. absolute: mu_c = -w_c . x for c != y, mu_y = w_y . x.
     targets : {"others", "all", "own"}
-        T_i, the classes whose margins count: c != y_i, all, or y_i alone.
+        T_i, the classes whose margins count: c != y_i, all, or only y_i.
     aggregation : {"max", "sum", "log_sum_exp"}
-        Whether the largest loss of the targets counts, or their sum; or log(1 + sum_c exp(-mu_c)).
+        The loss of an example: the largest loss of the targets, the sum of the losses, or
+        log(1 + sum_c exp(-mu_c)).
     gamma_own : {"1", "k-1"}
-        Margin that is asked of y_i where it is a target; 1 is asked of the others.
+        Required margin of y_i if it is a target; the margin of the other classes is 1.
     sum_to_zero : {"implied", "enforced", "no"}
-        implied: sum_c w_c = 0 holds at every W(z) without being asked for.
+        implied: sum_c w_c = 0 holds at every W(z) without a constraint.
     """
 
     margin: Literal["relative", "absolute"]
@@ -116,7 +117,7 @@ class Formulation:
 
     @cached_property
     def centred(self) -> bool:
-        """Whether W must be kept at mean zero over the classes."""
+        """Whether W is constrained to mean zero over the classes."""
         return self.sum_to_zero == "enforced"
 
     @cached_property
@@ -126,7 +127,7 @@ class Formulation:
 
     @cached_property
     def takes_maximum(self) -> bool:
-        """Whether the largest loss of the targets counts, not their sum."""
+        """Whether the loss is the largest loss of the targets instead of the sum."""
         return self.aggregation == "max"
 
     @cached_property
@@ -140,7 +141,7 @@ class Formulation:
 
     @cached_property
     def losses(self) -> tuple[str, ...]:
-        """Names of the losses that go with it."""
+        """Names of the losses that can be combined with it."""
         return LOSSES_OF[self.aggregation]
 
 
@@ -170,10 +171,10 @@ LOGISTIC = Formulation("relative", "others", "log_sum_exp", "1", "implied")
 
 
 def full_name(formulation: str) -> str:
-    """Return the full name of a formulation, which may be given by its short one."""
+    """Return the full name of a formulation, given its full or short name."""
     return SHORT_NAMES.get(formulation, formulation)
 
 
 def named(formulation: str) -> Formulation:
-    """Return the formulation of a name, short or full."""
+    """Return a formulation by its short or full name."""
     return FORMULATIONS[SHORT_NAMES.get(formulation, formulation)]

@@ -1,4 +1,4 @@
-"""Dual variables strictly inside their bounds, which small changes of the data move."""
+"""Dual variables strictly inside their bounds, which change with small changes of the data."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from manyclass.utils.types import CsrArray
 
 
 def rows_of(z: CsrArray) -> NDArray[np.intp]:
-    """Return the row of every number of z."""
+    """Return the row of every entry of z."""
     return np.repeat(np.arange(z.shape[0]), np.diff(z.indptr))
 
 
 def can_grow(problem: Problem, z: CsrArray) -> NDArray[np.bool_]:
-    """Return which of the positive z are below their bound, or whose sum is; shape (nnz,)."""
+    """Whether positive z, or the sum of their row, are below the bound; shape (nnz,)."""
     below = _core.AT_BOUND32 if z.dtype == np.float32 else _core.AT_BOUND64
     rows = rows_of(z)
     if problem.formulation.takes_maximum:
@@ -26,8 +26,8 @@ def can_grow(problem: Problem, z: CsrArray) -> NDArray[np.bool_]:
 
 
 def has_free(problem: Problem, z: CsrArray) -> NDArray[np.bool_]:
-    """Return which rows have a z that may move both ways, shape (n,)."""
+    """Whether rows have a z that can increase and decrease, shape (n,)."""
     found = np.bincount(rows_of(z), can_grow(problem, z), z.shape[0]) > 0
-    if problem.formulation.takes_maximum:  # part of the sum may go from one class to another
+    if problem.formulation.takes_maximum:  # part of the sum may move between classes
         found |= np.diff(z.indptr) > 1
     return np.asarray(found)

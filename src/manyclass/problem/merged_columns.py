@@ -1,8 +1,8 @@
-"""Columns of X that are trained as one, exactly.
+"""Columns of X that are merged in training without changing the problem.
 
-Columns x_j = a_j g, with the same rows and proportional numbers, are one column ||a|| g: a
-rotation of the features, which changes neither ||W|| nor scores, P, D and the gap. Back:
-w_j = a_j w_g / ||a||. z is the same. The appended constant feature stays by itself.
+Columns x_j = a_j g, with the same rows and proportional values, are replaced by one column ||a|| g.
+This is a rotation of the features, which does not change ||W||, scores, P, D or the gap. The
+inverse is w_j = a_j w_g / ||a||. z is the same. The appended constant feature is not merged.
 """
 
 from __future__ import annotations
@@ -19,32 +19,33 @@ from manyclass.problem.problem import Problem
 from manyclass.problem.solution import Start, Weights
 from manyclass.utils.types import Array, CsrArray
 
-# Columns are merged where no more than this share of the non-zeros remains: the certificate of the
-# original X costs a pass more (measured: of 0.96, lshtc1, there is no gain; of 0.65, bigrams, 1.13
-# to 1.25).
+# Columns are merged if at most this share of the non-zeros remains, as the certificate for the
+# original X costs an additional pass (measured: at 0.96, lshtc1, no gain; at 0.65, bigrams, 1.13 to
+# 1.25 times faster).
 PAYS = 0.9
-# Rows whose columns are looked at first; of so few non-zeros, merging saves nothing to speak of.
+# Rows in the first sample; with this few non-zeros, merging saves almost nothing.
 SAMPLED_ROWS = 128
 # Logistic regression trains in few epochs, and its certificate takes a pass over W in float64:
-# merged where a feature has so many non-zeros (measured: bigrams have 2.4, and lose a quarter).
+# columns are merged from this number of non-zeros per feature (measured: bigrams have 2.4, and
+# would train a quarter slower).
 OF_FEATURE = 8
 SMALL = 1 << 14
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class MergedColumns:
-    """Which columns are one.
+    """Groups of columns that are merged.
 
     Attributes
     ----------
     groups : ndarray of shape (n_features,), int32
-        The merged column of each.
+        Merged column of each column.
     factors : ndarray of shape (n_features,), float64
         a_j / ||a||; 0 for a column of zeros.
     first : ndarray of shape (n_merged,), int32
-        The first column of each merged one.
+        First column of each merged column.
     share : float
-        Of the non-zeros that remain.
+        Share of the non-zeros that remain.
     """
 
     groups: NDArray[np.int32]
@@ -53,14 +54,14 @@ class MergedColumns:
     share: float
 
     def __str__(self) -> str:
-        """One line for people."""
+        """One line for users."""
         return (
             f"columns merged: {len(self.groups)} features are trained as {len(self.first)}, with "
             f"{100 * self.share:.0f} % of the non-zeros"
         )
 
     def dataset(self, data: Dataset) -> Dataset:
-        """Return the examples with merged columns: those of all rows, or of some."""
+        """Return all or some of the examples with merged columns."""
         X = data.indptr, data.indices, data.values
         indptr, indices, values = _core.with_merged(*X, self.groups, self.factors, self.first)
         return replace(
@@ -68,7 +69,7 @@ class MergedColumns:
         )
 
     def merged(self, start: Start) -> Start:
-        """Return a start of the same problem with merged columns."""
+        """Return a start for the same problem with merged columns."""
         if start.weights is None:
             return start
         W = self._rotation().T @ start.weights.astype(np.float64)
@@ -93,7 +94,7 @@ class MergedColumns:
         return wide
 
     def _rotation(self) -> CsrArray:
-        """Return the matrix that takes a merged W back, shape (d + 1, n_merged + 1)."""
+        """Return the matrix that maps a merged W to all columns, shape (d + 1, n_merged + 1)."""
         d, n = len(self.groups), len(self.first)
         values, columns = np.append(self.factors, 1.0), np.append(self.groups, n)
         shape = d + 1, n + 1
@@ -101,9 +102,9 @@ class MergedColumns:
 
 
 def find_merged(problem: Problem) -> MergedColumns | None:
-    """Find columns that can be one; None where X is dense, or where it would not pay.
+    """Find columns that can be merged; None if X is dense, or if merging would not save time.
 
-    Some rows say first whether it may pay.
+    A sample of rows is checked first.
     """
     data = problem.dataset
     least = OF_FEATURE * data.n_features if problem.loss == "log_loss" else 0

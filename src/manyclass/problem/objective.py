@@ -1,8 +1,8 @@
 """Primal, dual, gap and certificate in NumPy: readable, and independent of the compiled core.
 
-Arguments, everywhere: ``problem`` (n examples, d features, k classes); ``weights`` W of shape
-(d + 1, k), last row for the appended constant feature; ``duals`` z, sparse of shape (n, k), zero
-where c is no target.
+Arguments of all functions: ``problem`` (n examples, d features, k classes); ``weights`` W of shape
+(d + 1, k), with the last row for the appended constant feature; ``duals`` z, sparse of shape
+(n, k), zero if c is not a target.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from manyclass.utils.types import Array, CsrArray
 
 
 def scores(problem: Problem, weights: Array) -> NDArray[np.float64]:
-    """w_c . x_i, shape (n, k), in float64."""
+    """Return w_c . x_i, shape (n, k), in float64."""
     data = problem.dataset
     W = weights.astype(np.float64)
     product = data.matrix().astype(np.float64) @ W[: data.n_features]
@@ -28,7 +28,7 @@ def scores(problem: Problem, weights: Array) -> NDArray[np.float64]:
 def targets_of(
     formulation: Formulation, labels: NDArray[np.int32], n_classes: int
 ) -> NDArray[np.bool_]:
-    """Whether c is in T_i of rows of these labels, shape (rows, k)."""
+    """Whether c is in T_i for rows with these labels, shape (rows, k)."""
     own = labels[:, None] == np.arange(n_classes)
     wanted = formulation.targets
     return own if wanted == "own" else np.ones_like(own) if wanted == "all" else ~own
@@ -43,7 +43,7 @@ ALL = slice(None)
 
 
 def slacks_of(problem: Problem, s: NDArray[np.float64], part: slice = ALL) -> NDArray[np.float64]:
-    """Slacks xi of some rows, from their scores w_c . x."""
+    """Return the slacks xi of some rows, from their scores w_c . x."""
     labels = problem.dataset.labels[part]
     rows, n_classes = np.arange(len(labels)), s.shape[1]
     gamma, gamma_own = problem.margins()
@@ -59,12 +59,12 @@ def slacks_of(problem: Problem, s: NDArray[np.float64], part: slice = ALL) -> ND
 
 
 def slacks(problem: Problem, weights: Array) -> NDArray[np.float64]:
-    """xi_{i,c} = gamma_c - mu_c(x_i, y_i), shape (n, k); -inf where c is no target."""
+    """Return xi_{i,c} = gamma_c - mu_c(x_i, y_i), shape (n, k); -inf if c is not a target."""
     return slacks_of(problem, scores(problem, weights))
 
 
 def losses_of(problem: Problem, s: NDArray[np.float64], part: slice = ALL) -> NDArray[np.float64]:
-    """Loss of some rows before their cost, from their scores w_c . x."""
+    """Return the losses of some rows without their costs, from their scores w_c . x."""
     positive = np.maximum(0, slacks_of(problem, s, part))
     together = np.max if problem.formulation.takes_maximum else np.sum
     of_classes = problem.slack_loss.of_positive(positive)
@@ -74,12 +74,12 @@ def losses_of(problem: Problem, s: NDArray[np.float64], part: slice = ALL) -> ND
 
 
 def losses(problem: Problem, weights: Array) -> NDArray[np.float64]:
-    """Loss of each example, shape (n,), before its cost."""
+    """Return the loss of each example without its cost, shape (n,)."""
     return losses_of(problem, scores(problem, weights))
 
 
 def primal(problem: Problem, weights: Array) -> float:
-    """P(W) = 1/2 ||W||^2 + sum_i C_i loss_i."""
+    """Return P(W) = 1/2 ||W||^2 + sum_i C_i loss_i."""
     W = weights.astype(np.float64)
     return float(0.5 * np.sum(W * W)) + weighted_sum(problem.costs, losses(problem, weights))
 
@@ -87,7 +87,7 @@ def primal(problem: Problem, weights: Array) -> float:
 def weights_of(
     problem: Problem, duals: CsrArray, *, centred: bool | None = None
 ) -> NDArray[np.float64]:
-    """W(z), shape (d + 1, k), as in the catalogue of formulations; or U where not centred."""
+    """Return W(z), shape (d + 1, k), as in formulations.py; or U if not centred."""
     data = problem.dataset
     coefficients = coefficients_of(problem.formulation, data.labels, duals, centred=centred)
     W = np.empty((data.n_features + 1, data.n_classes))
@@ -103,7 +103,7 @@ def coefficients_of(
     *,
     centred: bool | None = None,
 ) -> NDArray[np.float64]:
-    """a_i of some rows, from their labels and z: W(z) = sum_i x_i a_i'."""
+    """Return a_i of some rows, from their labels and z: W(z) = sum_i x_i a_i'."""
     z = duals.toarray().astype(np.float64)
     own = labels[:, None] == np.arange(z.shape[1])
     if formulation.is_relative:
@@ -116,7 +116,7 @@ def coefficients_of(
 
 
 def dual(problem: Problem, duals: CsrArray) -> float:
-    """D(z), with the constant loss of each x_i = 0, whose best z is known."""
+    """Return D(z), with the constant loss of each x_i = 0, whose best z is known."""
     W = weights_of(problem, duals)
     z = duals.toarray().astype(np.float64)
     gamma = np.where(targets(problem), slacks(problem, np.zeros_like(W)), 0.0)
@@ -126,11 +126,11 @@ def dual(problem: Problem, duals: CsrArray) -> float:
 
 
 def max_violation(problem: Problem, weights: Array, duals: CsrArray) -> float:
-    """Largest violation of the optimality conditions (Keerthi et al. 2008, eq. 6 and 18).
+    """Return the largest violation of the optimality conditions (Keerthi et al. 2008, eq. 6, 18).
 
-    agg = max: max(0, max_c xi) - min {xi_c : z_c > 0, and 0 where sum z is below its bound}.
-    agg = sum: with the gradient g = xi (squared hinge: xi - z / (2 C_i)), |g| where z is free,
-    max(0, g) at z = 0, max(0, -g) at z = C_i (with factors, at their products).
+    agg = max: max(0, max_c xi) - min {xi_c : z_c > 0, and 0 if sum z is below its bound}.
+    agg = sum: with the gradient g = xi (squared hinge: xi - z / (2 C_i)), |g| if z is free,
+    max(0, g) at z = 0, max(0, -g) at z = C_i (with factors, C_i times the factor).
     """
     z = duals.toarray().astype(np.float64)
     xi = slacks(problem, weights)
@@ -149,7 +149,7 @@ def max_violation(problem: Problem, weights: Array, duals: CsrArray) -> float:
 
 
 def certificate(problem: Problem, weights: Array, duals: CsrArray) -> Certificate:
-    """Compute the certificate of W and z, each number on its own."""
+    """Compute the certificate of W and z, each number directly from its definition."""
     p, d = primal(problem, weights), dual(problem, duals)
     zero = primal(problem, np.zeros_like(weights))
     violation = max_violation(problem, weights, duals)
@@ -157,7 +157,7 @@ def certificate(problem: Problem, weights: Array, duals: CsrArray) -> Certificat
 
 
 def _costs(problem: Problem) -> NDArray[np.float64]:
-    """Return the cost of the machine of each class, shape (n, k) or (n, 1)."""
+    """Return the cost of the loss of each class, shape (n, k) or (n, 1)."""
     costs = problem.costs[:, None]
     if problem.factors is None:
         return costs

@@ -1,12 +1,13 @@
 """Training problem: examples, formulation, loss and C; its form in the compiled core; P(0).
 
-The objective of W = 0, from which training has P(0) - P* to gain, is
+The objective of W = 0 is
 
     P(0) = sum_i C_i loss_i(0)
 
-A gap is small or large beside what there is to gain: where C is so small that P* is nearly P(0), a
-gap of a thousandth of P may be most of it. Base scores count at W = 0 as well. Where intercepts of
-logistic regression are not regularized, P(0) is that of the best intercepts (solvers/logistic).
+Training can improve it by P(0) - P*. Gaps are compared with this improvement: if C is so small that
+P* is nearly P(0), a gap of a thousandth of P may be most of the improvement. P(0) includes base
+scores. If intercepts of logistic regression are not regularized, P(0) is the objective of the best
+intercepts (solvers/logistic).
 """
 
 from __future__ import annotations
@@ -38,11 +39,11 @@ class Problem:
         Positive; the cost of a unit of loss of an example of weight one.
     loss : {"hinge", "squared_hinge"}
     base : BaseScores or TreeScores, default=None
-        What is added to the scores of the examples, such as costs of mistakes ask for.
+        Numbers that are added to the scores of the examples, for example for costs of mistakes.
     factors : ndarray of shape (k, k), float64, default=None
-        Delta(y, c) > 0 that multiplies the loss of class c where y is true (slack rescaling,
-        Tsochantaridis et al. 2005, sec. 2.2.1), of a sum of losses under relative margins; any
-        number for classes that ``base`` excludes. Bounds are C_i Delta(y_i, c).
+        Delta(y, c) > 0, a factor of the loss of class c if y is true (slack rescaling,
+        Tsochantaridis et al. 2005, sec. 2.2.1), for sums of losses of relative margins; ignored for
+        classes that ``base`` excludes. Bounds are C_i Delta(y_i, c).
     costs : ndarray of shape (n,), float64
         C_i = C * weight_i.
     """
@@ -60,9 +61,9 @@ class Problem:
             raise ValueError(f"C must be positive and finite, got {self.C}")
         if self.loss not in self.formulation.losses:
             raise ValueError(
-                f"loss={self.loss!r} does not go with a formulation that takes the maximum over "
-                "the classes; use loss='hinge', or a formulation that takes their sum, such as "
-                "formulation='one_vs_rest'"
+                f"loss={self.loss!r} cannot be combined with a formulation that takes the maximum "
+                "over the classes; use loss='hinge', or a formulation that takes their sum, such "
+                "as formulation='one_vs_rest'"
             )
         with np.errstate(over="ignore", under="ignore"):
             costs = self.C * self.dataset.weights
@@ -81,7 +82,7 @@ class Problem:
 
     @property
     def is_antisymmetric(self) -> bool:
-        """Whether the best W is (-v, v): of two classes, unless base scores make two machines."""
+        """Whether the best W is (-v, v): for two classes, unless base scores prevent it."""
         one_machine = self.base is None or not self.formulation.is_separable
         return self.dataset.n_classes == 2 and self.is_whole and one_machine
 
@@ -91,18 +92,18 @@ class Problem:
         return gamma if self.base is None else self.base.gamma, own
 
     def with_base(self, base: BaseScores | TreeScores | None) -> Problem:
-        """Return the same problem with other base scores."""
+        """Return the same problem with different base scores."""
         return replace(self, base=base)
 
     def costs_of(self, rows: IntArray, classes: NDArray[np.int32]) -> Numbers:
-        """Return the cost of the machine of one class of each of some examples."""
+        """Return the cost of the loss of one class for each of some examples."""
         costs = self.costs[rows]
         if self.factors is None:
             return costs
         return np.asarray(costs * self.factors[self.dataset.labels[rows], classes])
 
     def upper(self, rows: NDArray[np.intp], classes: NDArray[np.int32]) -> Numbers:
-        """Return upper bounds of z, of a sum of losses, of one class of each of some examples."""
+        """Return upper bounds of z of one class for each of some examples, for sums of losses."""
         bounds = np.asarray(self.slack_loss.upper(self.costs_of(rows, classes)))
         if self.factors is None or not isinstance(self.base, BaseScores):
             return bounds
@@ -114,14 +115,14 @@ class Problem:
         return LOSSES[self.loss]
 
 
-ELSEWHERE = _core.ELSEWHERE  # label of an example whose class is in another group
+ELSEWHERE = _core.ELSEWHERE  # label of an example whose class is in a different group
 
 
 def problem_of(problem: Problem, classes: slice | NDArray[np.int64]) -> Problem:
-    """Return the same problem for some classes only, whose numbers begin at 0."""
+    """Return the same problem for some classes, renumbered from 0."""
     data = problem.dataset
     some = np.arange(data.n_classes)[classes]
-    numbers = np.full(data.n_classes + 1, ELSEWHERE, np.int32)  # the last: of ELSEWHERE itself
+    numbers = np.full(data.n_classes + 1, ELSEWHERE, np.int32)  # the last entry is for ELSEWHERE
     numbers[some] = np.arange(len(some))
     sets = None if data.sets is None else _sets_of(data.sets, some)
     dataset = replace(data, labels=numbers[data.labels], n_classes=len(some), sets=sets)
@@ -138,12 +139,12 @@ def _sets_of(sets: NDArray[np.uint64], some: NDArray[np.int64]) -> NDArray[np.ui
 
 
 def core_problem(problem: Problem) -> _core.Problem64:
-    """Return the problem as the trainers of the compiled core share it: checked, with its norms."""
+    """Return the checked problem with norms, which the trainers of the compiled core share."""
     return core_class("Problem", problem.dataset.dtype)(**problem_arguments(problem))
 
 
 def problem_arguments(problem: Problem) -> Settings:
-    """Return what the core's problem is made of."""
+    """Return the arguments of the core's problem."""
     data, base = problem.dataset, problem.base
     return {
         "formulation": core_formulation(problem),
@@ -164,7 +165,7 @@ def problem_arguments(problem: Problem) -> Settings:
 
 
 def core_formulation(problem: Problem) -> _core.Formulation:
-    """Return the formulation as the compiled core takes it."""
+    """Return the formulation as a type of the compiled core."""
     formulation = problem.formulation
     gamma, gamma_own = problem.margins()
     return _core.Formulation(
@@ -173,14 +174,14 @@ def core_formulation(problem: Problem) -> _core.Formulation:
         own=formulation.targets != "others",
         maximum=formulation.takes_maximum,
         centred=formulation.centred,
-        loss=problem.loss if problem.loss in LOSSES else "hinge",  # log_loss: a trainer of its own
+        loss=problem.loss if problem.loss in LOSSES else "hinge",  # log_loss has a separate trainer
         gamma=gamma,
         gamma_own=gamma_own,
     )
 
 
 def check_squared_norms(norms: NDArray[np.float64]) -> None:
-    """Refuse rows of X whose square overflows.
+    """Refuse rows of X whose squared norm overflows.
 
     Raises
     ------
@@ -191,7 +192,7 @@ def check_squared_norms(norms: NDArray[np.float64]) -> None:
 
 
 def slacks_at_zero(problem: Problem, rows: NDArray[np.intp], classes: NDArray[np.int32]) -> Numbers:
-    """Return the slack at W = 0 of one class of each of some examples."""
+    """Return the slack at W = 0 of one class for each of some examples."""
     data, base = problem.dataset, problem.base
     gamma, gamma_own = problem.margins()
     own = classes == data.labels[rows]
@@ -206,7 +207,7 @@ def slacks_at_zero(problem: Problem, rows: NDArray[np.intp], classes: NDArray[np
     return np.asarray(xi + np.where(own, -added, added))
 
 
-NUMBERS_AT_A_TIME = 1 << 20  # of base scores
+NUMBERS_AT_A_TIME = 1 << 20  # rows of base scores
 
 
 def zero_objective(problem: Problem) -> float:
@@ -215,11 +216,11 @@ def zero_objective(problem: Problem) -> float:
 
 
 def losses_at_zero(problem: Problem) -> Numbers:
-    """Return the loss of each example at W = 0, before its cost; shape (n,)."""
+    """Return the loss of each example at W = 0 without its cost; shape (n,)."""
     labels, base, k = problem.dataset.labels, problem.base, problem.dataset.n_classes
     if base is None and problem.factors is None:
         return np.full(len(labels), _common_loss(problem))
-    # Of examples with the same label and base scores, one is enough.
+    # One example of each label and row of base scores is enough.
     rows = labels if base is None else base.rows
     _, first, kinds = np.unique(
         rows.astype(np.int64) * (k + 1) + labels, return_index=True, return_inverse=True
@@ -230,7 +231,7 @@ def losses_at_zero(problem: Problem) -> Numbers:
 
 
 def _common_loss(problem: Problem) -> float:
-    """Return the loss at W = 0 where no base scores or factors make it another for each class."""
+    """Return the loss at W = 0 without base scores or factors, which is the same for all rows."""
     formulation, k = problem.formulation, problem.dataset.n_classes
     if formulation.aggregation == "log_sum_exp":
         return float(np.log(k))

@@ -14,16 +14,16 @@ from numpy.typing import NDArray
 
 from manyclass.utils.types import Array, CsrArray, DType
 
-# W, shape (d + 1, k): dense, or CSR where it is held sparse.
+# W, shape (d + 1, k): dense, or CSR if it is sparse.
 Weights: TypeAlias = "Array | CsrArray"
 
 UNIT = float(np.finfo(np.float64).eps) / 2  # u, the unit roundoff
-# Of a few sums in float64, as a share: P is a number of 53 bits, and D is P less the gap.
+# Rounding error of a few sums in float64, as a share: P has 53 bits, and D is P minus the gap.
 ROUNDING = 16 * UNIT
-# A gap is nothing but rounding where it is at most this share of P, or so many times what was added
-# to it for that: small beside P(0) - D it cannot be where W = 0 is optimal.
+# A gap is only rounding if it is at most this share of P, or this multiple of its rounding bound.
+# If W = 0 is optimal, it cannot be small relative to P(0) - D.
 LEAST_GAP, MOST_ROUNDING = 1e-12, 16
-PARTS = ("penalty", "loss")  # of P
+PARTS = ("penalty", "loss")  # share of P
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -38,19 +38,19 @@ class Certificate:
         D at the returned dual variables. The optimum lies between D and P.
     gap : float
         P - D, a sum of non-negative terms: one per example, and 1/2 ||W - W(z)||^2; computed in
-        double, with a bound of what rounding may hide.
+        float64, including a bound of the rounding errors.
     relative_gap : float
-        gap / min(P, P(0) - D): the gap beside P or, where that is less, beside what training had to
-        gain. W is then within this share of P of the optimum, and has all but this share of the
-        gain. Of a gap that is nothing but rounding, gap / P.
+        gap / min(P, P(0) - D): the gap relative to P, or to the possible improvement over W = 0 if
+        that is smaller. W is then within this share of P of the optimum, and at most this share of
+        the improvement is missing. If the gap is only rounding: gap / P.
     max_violation : float
         Largest violation v_i of the optimality conditions of an example, in units of the score.
     zero_objective : float
-        P(0), the objective of W = 0 (with the best intercepts, where these are not regularized).
+        P(0), the objective of W = 0 (with the best intercepts, if they are not regularized).
     penalty, loss : float
-        Upper bounds of 1/2 ||W||^2 and of the sum of C_i times the losses, rounding included: with
-        all C_i multiplied by t, P is at most penalty + t * loss. Model files do not have them, and
-        they are NaN then.
+        Upper bounds of 1/2 ||W||^2 and of the sum of C_i times the losses, including rounding: if
+        all C_i are multiplied by t, P is at most penalty + t * loss. They are not stored in model
+        files; NaN after loading.
     """
 
     primal_objective: float
@@ -78,10 +78,10 @@ class Certificate:
         penalty: float,
         loss: float,
     ) -> Certificate:
-        """Return the certificate of P and P - D, each number rounded by a share of it at most.
+        """Return the certificate for P and P - D, given a bound of their relative rounding errors.
 
-        That is added to the gap, so that P - gap is at most D, and to the parts of P. `zero` is
-        P(0).
+        The rounding is added to the gap, so that P - gap is at most D, and to the parts of P.
+        `zero` is P(0).
         """
         gap += share * (abs(primal) + gap)
         told = relative(gap, primal, zero, max(LEAST_GAP, MOST_ROUNDING * share))
@@ -91,7 +91,7 @@ class Certificate:
 
     @classmethod
     def sum_of(cls, parts: Sequence[Certificate]) -> Certificate:
-        """Return the certificate of independent problems together."""
+        """Return the joint certificate of independent problems."""
         return cls.from_gap(
             exact_sum(part.primal_objective for part in parts),
             exact_sum(part.gap for part in parts),
@@ -102,7 +102,7 @@ class Certificate:
         )
 
     def times(self, factor: float) -> Certificate:
-        """Return the certificate of a multiple of the problem, by a power of 2."""
+        """Return the certificate of the problem multiplied by a power of 2."""
         return Certificate(
             factor * self.primal_objective,
             factor * self.dual_objective,
@@ -121,32 +121,32 @@ class Certificate:
 
 @dataclass(frozen=True, slots=True)
 class EpochRecord:
-    """One epoch of training: the loops over the shrunk problem, then one over everything.
+    """One epoch of training: shrunk loops, then a full loop over all examples and classes.
 
-    Or a round of the Newton phase (solvers/newton_phase.py), which knows P and the gap as
-    they are then.
+    Or a round of the Newton phase (solvers/newton_phase.py), which computes the current P and gap.
 
     Attributes
     ----------
     epoch : int
-        Counted from 1.
+        Number of the epoch, counted from 1.
     seconds : float
-        Of training.
+        Seconds of training.
     primal_estimate, gap_estimate : float
-        From the terms that the visits of the full loop found, each just before it changed them.
+        Estimates from the visits of the full loop, with the terms of each example before its
+        update.
     violation : float
-        Largest v_i that the full loop found.
+        Largest v_i in the full loop.
     active_share : float
-        Share of the examples that the next shrunk loops will visit; in a round of Newton steps, of
-        those with a z strictly inside its bounds.
+        Share of the examples in the next shrunk loops; in a round of Newton steps, share of the
+        examples with a z strictly inside its bounds.
     loops : int
-        Loops over the shrunk problem in this epoch, or Newton steps.
+        Number of shrunk loops in this epoch, or of Newton steps.
     evaluations : int
-        Scores w_c . x computed in this epoch.
+        Number of scores w_c . x computed in this epoch.
     n_weights : int
-        Numbers of W that are held: all of them where W is dense.
+        Number of stored entries of W: all entries if W is dense.
     n_duals : int
-        Numbers of z that are not 0.
+        Number of non-zero z.
     zero_objective : float
         P(0).
     """
@@ -165,16 +165,16 @@ class EpochRecord:
 
     @property
     def relative_gap(self) -> float:
-        """gap_estimate / min(P, P(0) - D), of the estimates."""
+        """gap_estimate / min(P, P(0) - D), with the estimates of P and D."""
         return relative(self.gap_estimate, self.primal_estimate, self.zero_objective)
 
     @property
     def scale(self) -> float:
-        """What the gap is measured against: min(P, P(0) - D), of the estimates."""
+        """Denominator of the relative gap: min(P, P(0) - D), with the estimates of P and D."""
         return scale_of(self.gap_estimate, self.primal_estimate, self.zero_objective)
 
     def times(self, factor: float) -> EpochRecord:
-        """Return the record of a multiple of the problem, by a power of 2."""
+        """Return the record of the problem multiplied by a power of 2."""
         return replace(
             self,
             primal_estimate=factor * self.primal_estimate,
@@ -184,7 +184,7 @@ class EpochRecord:
         )
 
     def __str__(self) -> str:
-        """One line for people."""
+        """One line for users."""
         return (
             f"epoch {self.epoch:4d}  {self.seconds:8.2f} s  primal {self.primal_estimate:.6g}  "
             f"gap {self.relative_gap:.2e}  active {100 * self.active_share:.0f} %"
@@ -194,9 +194,9 @@ class EpochRecord:
 class Status(Enum):
     """Reason why training ended; its value is advice for the user."""
 
-    CONVERGED = "converged to the tolerance that was asked for"
-    MAX_ITER = "max_iter ended training first; scale the features, or raise max_iter or tol"
-    STALLED = "rounding keeps it from coming closer; use float64, scale the features or raise tol"
+    CONVERGED = "converged to the requested tolerance"
+    MAX_ITER = "max_iter was reached; scale the features, or raise max_iter or tol"
+    STALLED = "rounding prevents further progress; use float64, scale the features or raise tol"
     STOPPED = "a callback stopped training"
 
 
@@ -209,18 +209,18 @@ class Start:
     duals : sparse array of shape (n, n_classes)
         Feasible z.
     weights : ndarray of shape (n_features + 1, n_classes), default=None
-        A W that is not W(z), where the Newton phase left one.
+        A W that differs from W(z), from the Newton phase.
     history : tuple of EpochRecord
-        The epochs that led there, where they count as the same training's.
+        The earlier epochs, if they belong to the same training.
     epochs : ndarray of shape (n_classes,), int64, default=None
-        How many of them each class has had; none when None.
+        Number of epochs of each class; None: 0.
     log_u : ndarray of shape (n, n_classes), default=None
-        Of logistic regression: the logarithms of u; the softmax at `weights` when None.
+        For logistic regression: the logarithms of u; None: the softmax at `weights`.
     new_rows : ndarray of shape (m,), int32, default=None
-        Rows, ascending, that were not there when z was optimal, or had another cost; none where
-        rows went. When None, the rows are the same, or nothing is known of them.
+        Rows, ascending, that are new or have a different cost since z was optimal; empty if rows
+        were only removed. None: the rows are the same, or it is unknown.
     is_same : bool, default=False
-        Whether training has ended there before, with the same rows, classes and costs.
+        Whether earlier training ended in this state, with the same rows, classes and costs.
     """
 
     duals: CsrArray
@@ -237,18 +237,18 @@ class Start:
         return cls(sp.csr_array((n_examples, n_classes), dtype=dtype))
 
     def astype(self, dtype: DType) -> Start:
-        """Return z, W and v as numbers of another type."""
+        """Return the start with z, W and v of a different dtype."""
         W = None if self.weights is None else self.weights.astype(dtype)
         v = None if self.log_u is None else self.log_u.astype(dtype, copy=False)
         return replace(self, duals=sp.csr_array(self.duals.astype(dtype)), weights=W, log_u=v)
 
     @property
     def n_epochs(self) -> int:
-        """Epochs that a class has had at most."""
+        """Largest number of epochs of a class."""
         return int(self.epochs_of_classes().max(initial=0))
 
     def epochs_of_classes(self) -> NDArray[np.int64]:
-        """Return `epochs`, zeros when None."""
+        """Return `epochs`, or zeros if None."""
         return np.zeros(self.duals.shape[1], np.int64) if self.epochs is None else self.epochs
 
 
@@ -259,10 +259,10 @@ class Solution:
     Attributes
     ----------
     weights : ndarray or CSR array of shape (n_features + 1, n_classes)
-        W, which is W(z) or (where the Newton phase found one) a W with a lower P; the last row
-        belongs to the appended constant feature (zeros without an intercept).
+        W, which is W(z) or, after a Newton phase, may be a W with a lower P; the last row belongs
+        to the appended constant feature (zeros without an intercept).
     start : Start
-        The state from which another training may continue.
+        State for further training.
     history : list of EpochRecord
     status : Status
     certificate : Certificate
@@ -283,16 +283,16 @@ class Solution:
 def rounding_share(n_examples: int, n_classes: int) -> float:
     """Bound the rounding of P and of the sum of the gap's terms, as a share of each.
 
-    Each is a sum of numbers that are not negative, so that the relative errors of its terms and of
-    their sum add up. A term has k + 16 roundings at most, of the sum over the classes and of few
-    operations more (Higham 2002, sec. 3.1); that of a mean that is taken off adds k. The sum over
-    the examples or features is compensated, within u + n^2 u^2 (sec. 4.3).
+    Each is a sum of non-negative numbers, so that the relative errors of its terms and of the sum
+    add up. A term has at most k + 16 roundings, from the sum over the classes and a few operations
+    (Higham 2002, sec. 3.1); subtracting a mean adds k. The sum over the examples or features is
+    compensated, with an error of at most u + n^2 u^2 (sec. 4.3).
     """
     return UNIT * (2 * n_classes + 32) + (UNIT * n_examples) ** 2
 
 
 def exact_sum(numbers: Iterable[float]) -> float:
-    """Return the sum, rounded once; of numbers that overflow, infinity or NaN."""
+    """Return the sum, rounded once; infinity or NaN if it overflows."""
     numbers = list(numbers)
     try:
         return math.fsum(numbers)
@@ -301,19 +301,18 @@ def exact_sum(numbers: Iterable[float]) -> float:
 
 
 def scale_of(gap: float, primal: float, zero: float, least: float = LEAST_GAP) -> float:
-    """Return what a gap is measured against: min(P, P(0) - D), with D = P - gap.
+    """Return the denominator of the relative gap: min(P, P(0) - D), with D = P - gap.
 
-    Of a gap up to the share `least` of P, which is rounding, and where P(0) is not known (NaN),
-    that is P.
+    If the gap is only rounding (up to the share `least` of P), or P(0) is unknown (NaN), it is P.
     """
     gain = zero - (primal - gap)
     return max(0.0, gain) if gain < primal and gap > least * primal else primal
 
 
 def relative(gap: float, primal: float, zero: float, least: float = LEAST_GAP) -> float:
-    """Return gap / min(P, P(0) - D) as ``scale_of`` has it.
+    """Return the gap divided by its scale from ``scale_of``.
 
-    0 when both vanish, infinity when there is a gap and nothing to divide it by.
+    0 if both are 0; infinity for a positive gap with scale 0.
     """
     scale = scale_of(gap, primal, zero, least)
     if scale > 0:
@@ -325,9 +324,8 @@ def relative(gap: float, primal: float, zero: float, least: float = LEAST_GAP) -
 class Progress:
     """State of a training run after an epoch.
 
-    ``proven_gap`` is the relative gap of the last certificate, where one was computed because the
-    estimates met the rule, and did not meet it itself. ``is_proving`` says that one is computed
-    next.
+    ``proven_gap`` is the relative gap of the last certificate, if the estimates met the stopping
+    criterion but the certificate did not. ``is_proving`` means that a certificate is computed next.
     """
 
     record: EpochRecord
@@ -337,13 +335,13 @@ class Progress:
     is_proving: bool = False
 
     def __str__(self) -> str:
-        """One line for people."""
+        """One line for users."""
         proven = "" if self.proven_gap is None else f"  (proven {self.proven_gap:.2e})"
         return f"{self.record}{proven}{'  proving' if self.is_proving else ''}"
 
 
 def start_of(start: Start | None, classes: slice | NDArray[np.int64]) -> Start | None:
-    """Return the same start for some classes only, without the history of all."""
+    """Return the same start for some classes, without the history."""
     if start is None:
         return None
     W = None if start.weights is None else start.weights[:, classes]

@@ -1,6 +1,6 @@
-"""Taxonomies: classes as nodes of a tree, distances between them, and scores that know the tree.
+"""Taxonomies: classes as nodes of a tree, distances between them, and hierarchical scores.
 
-With a(c) the ancestors of a node c, itself among them and the root not, |a(c)| = depth(c), and
+With a(c) the ancestors of a node c, including itself but not the root, |a(c)| = depth(c), and
 
     edges(c, e) = depth(c) + depth(e) - 2 |a(c) & a(e)|
 
@@ -8,7 +8,7 @@ and |a(c) & a(e)| is the depth of their lowest common ancestor.
 Sources: Cai, Hofmann, Hierarchical document categorization with support vector machines, CIKM 2004;
 Kiritchenko et al., Learning and evaluation in the presence of class hierarchies, 2006 (F1);
 Ramaswamy et al., Convex calibrated surrogates for hierarchical classification, ICML 2015
-(the deepest node that is more likely than not).
+(the deepest node with a probability above 1/2).
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from manyclass.utils.types import Array, Label, Numbers, Settings
 
 Range = tuple[float, float]
 ROWS_AT_A_TIME = 1 << 16
-MAX_DEPTH = 1000  # distances take a step for each level
+MAX_DEPTH = 1000  # computing distances takes a step for each level
 
 
 class WithProbabilities(Protocol):
@@ -49,7 +49,7 @@ class WithProbabilities(Protocol):
 
 
 class ByDepth:
-    """A distance that is stored as its value at each depth."""
+    """A distance stored as its values at all depths."""
 
     def __init__(self, values: Sequence[float]) -> None:
         self.values = np.array(values, np.float64, ndmin=1)
@@ -62,26 +62,26 @@ class ByDepth:
 
 
 class Taxonomy:
-    """A tree whose nodes are classes, or groups of them.
+    """A tree of classes, and of groups of classes.
 
     Parameters
     ----------
     parents : dict
         Parent of each node, by label: ``{"cat": "mammal", "mammal": "animal"}``. Nodes without a
-        parent, or with the parent None, are roots; several of them have a common one, None.
+        parent, or with the parent None, are roots; several roots get the common parent None.
     distance : "edges" or callable, default="edges"
-        Of two different nodes: the edges of the path between them; or a function of the depths of
-        lowest common ancestors, an array, that returns numbers of at least 0. Costs of mistakes are
-        distances that are scaled to a largest value of 1.
+        Distance of two different nodes. "edges": the number of edges on the path between them. A
+        callable takes an array of depths of lowest common ancestors, and returns distances of at
+        least 0. Costs of mistakes are distances scaled to a largest value of 1.
 
     Attributes
     ----------
     nodes : list
-        Labels, a parent before its children; the first one is the root.
+        Labels, with each parent before its children; the first is the root.
     depths : ndarray of shape (n_nodes,)
-        0 of the root.
+        Depths of the nodes; the root has depth 0.
     scale : float or None
-        The distance whose cost is 1; None for the largest one of the classes at hand.
+        The distance with cost 1; None: the largest distance of the given classes.
 
     Examples
     --------
@@ -111,7 +111,7 @@ class Taxonomy:
             )
         self.nodes, above = in_order(self.parents)
         self._above = np.array(above, np.int64)
-        self.scale: float | None = None  # of costs
+        self.scale: float | None = None  # scale of costs
         self._places = {node: place for place, node in enumerate(self.nodes)}
         self.depths = np.zeros(len(above), np.int64)
         for place, parent in enumerate(above[1:], 1):
@@ -123,7 +123,7 @@ class Taxonomy:
             )
 
     def __repr__(self) -> str:
-        """Sizes, as the whole dict may be long."""
+        """Return the sizes, as the dict may be long."""
         return f"Taxonomy({len(self.nodes)} nodes, depth {int(self.depths.max())})"
 
     @classmethod
@@ -134,7 +134,7 @@ class Taxonomy:
         separator: str = "/",
         distance: Literal["edges"] | Callable[[Numbers], ArrayLike] = "edges",
     ) -> Taxonomy:
-        """Return the tree of paths such as "Computers/Hardware"; a node's label is its path.
+        """Return the tree of paths such as "Computers/Hardware"; the label of a node is its path.
 
         Raises
         ------
@@ -156,7 +156,7 @@ class Taxonomy:
         *,
         distance: Literal["edges"] | Callable[[Numbers], ArrayLike] = "edges",
     ) -> Taxonomy:
-        """Return the tree of a dict of dicts, whose leaves are empty dicts, None, or in a list.
+        """Return the tree of a dict of dicts, with leaves as empty dicts, None, or items of a list.
 
         Examples
         --------
@@ -167,7 +167,7 @@ class Taxonomy:
         return cls(parents_of_nested(tree), distance=distance)
 
     def as_dict(self) -> Settings:
-        """Return the tree, ready for JSON; of a function its value at each depth."""
+        """Return the tree as JSON values; a function is stored as its value at each depth."""
         depths = np.arange(int(self.depths.max()) + 1)
         by_depth = self._of_depths(depths).tolist() if callable(self.distance) else None
         nodes = [node.item() if isinstance(node, np.generic) else node for node in self.nodes]
@@ -178,18 +178,18 @@ class Taxonomy:
 
     @classmethod
     def from_dict(cls, stored: Settings) -> Taxonomy:
-        """Return the tree of ``as_dict``, which may come from a hostile file.
+        """Return a tree from the dict of ``as_dict``, which may come from a hostile file.
 
         Raises
         ------
         ValueError, TypeError, KeyError
-            If it is none.
+            If it is not a valid tree.
         """
         nodes, above, distances = stored["nodes"], stored["above"], stored["distances"]
         kinds = all(type(node) in (str, int, float, type(None)) for node in nodes)
         places = [type(p) is int and p < place for place, p in enumerate(above)]
         if not kinds or not all(places) or len(nodes) != len(above) or len(nodes) < 2:
-            raise ValueError("a taxonomy needs its nodes, each behind its parent")
+            raise ValueError("a taxonomy needs its nodes, each after its parent")
         if (
             None in nodes[1:]
             or len(set(nodes)) < len(nodes)
@@ -211,7 +211,7 @@ class Taxonomy:
         Raises
         ------
         ValueError
-            If a class is no node, or a distance is negative, infinite or NaN.
+            If a class is not a node, or a distance is negative, infinite or NaN.
         """
         places = self._places_of(np.asarray(classes))
         common = np.zeros((len(places), len(places)), np.int64)
@@ -223,33 +223,33 @@ class Taxonomy:
         return found / largest if largest else found
 
     def scores_of(self, classes: ArrayLike, labels: NDArray[np.int32]) -> TreeScores | None:
-        """Return what costs of these classes add to the scores in training; None where all are 1.
+        """Return the base scores of the costs of these classes; None if all costs are 1.
 
-        As a table of ``costs_of`` would, in memory for the nodes of the tree.
+        The same as the base scores of the table ``costs_of``, with memory proportional to the tree.
 
         Parameters
         ----------
         classes : array-like of shape (k,)
         labels : ndarray of shape (n,), int32
-            y_i, a number of one of the classes.
+            y_i, the class index of each row.
 
         Raises
         ------
         ValueError
-            If a class is no node, a distance is negative, infinite or NaN, or all are 0.
+            If a class is not a node, a distance is negative, infinite or NaN, or all are 0.
         """
         tree, of_node, of_class, (least, largest) = self._ranges_of(np.asarray(classes))
         scale = self.scale or largest
         if least == largest == scale:
             return None
         if largest == 0:
-            raise ValueError("costs: at least one mistake must cost something")
+            raise ValueError("costs: at least one mistake must have a positive cost")
         of_class, of_node = of_class / scale, of_node / scale
         own = np.zeros(len(of_class))
         return TreeScores(tree, of_node, of_class, of_class - 1.0, own, labels)
 
     def scaled_for(self, classes: ArrayLike) -> Taxonomy:
-        """Return this tree with the scale of these classes, for costs of some of them."""
+        """Return this tree with the scale of these classes, for costs of a subset of them."""
         found = copy.copy(self)
         found.scale = self.scale or self._ranges_of(np.asarray(classes))[-1][1]
         return found
@@ -257,12 +257,12 @@ class Taxonomy:
     def mean_cost(
         self, y: ArrayLike, predicted: ArrayLike, sample_weight: Array | None = None
     ) -> float:
-        """Return the mean cost of predictions by a tree that has a scale."""
+        """Return the mean cost of predictions, for a tree with a scale."""
         found = self.distances(y, predicted) / (self.scale or 1.0)
         return float(np.average(found, weights=sample_weight))
 
     def _ranges_of(self, classes: Array) -> tuple[ClassRanges, Numbers, Numbers, Range]:
-        """Return classes by ranges, their numbers, and the least and largest distance."""
+        """Return the ranges of the classes, their numbers, and the least and largest distance."""
         places = self._places_of(classes)
         tree = ClassRanges.from_parents(self._above, places)
         depths = self.depths[tree.kept]
@@ -279,30 +279,31 @@ class Taxonomy:
         return label in self._places
 
     def distances(self, y: ArrayLike, predicted: ArrayLike) -> Numbers:
-        """Return the distance of each prediction from the true label, not scaled, shape (n,).
+        """Return the unscaled distance of each prediction from the true label, shape (n,).
 
         Raises
         ------
         ValueError
-            If a label is no node, or there are not as many of both.
+            If a label is not a node, or the lengths differ.
         """
         true, found = self._pairs(y, predicted)
         return self._distances(true, found, self._common(true, found))
 
     def mean_distance(self, y: ArrayLike, predicted: ArrayLike) -> float:
-        """Return the mean of ``distances``: with the default, edges of the tree."""
+        """Return the mean of ``distances``, by default in edges of the tree."""
         return float(self.distances(y, predicted).mean())
 
     def f1_score(self, y: ArrayLike, predicted: ArrayLike) -> float:
-        """Return hierarchical F1: 2 sum #(a(y) & a(p)) / (sum #a(y) + sum #a(p)), # the size."""
+        """Return hierarchical F1: 2 sum |a(y) & a(p)| / (sum |a(y)| + sum |a(p)|)."""
         true, found = self._pairs(y, predicted)
         both = float(self.depths[true].sum() + self.depths[found].sum())
         return 2 * float(self._common(true, found).sum()) / both if both else 1.0
 
     def accuracy_by_level(self, y: ArrayLike, predicted: ArrayLike) -> Numbers:
-        """Return, for depths 1, 2, ..., the share of predictions below the true label's ancestor.
+        """Return the share of predictions below the true label's ancestor of depth 1, 2, ...
 
-        Of the rows whose true label is as deep; NaN where there is none.
+        For each depth, only rows with a true label of at least this depth count; NaN without such
+        rows.
         """
         true, found = self._pairs(y, predicted)
         common, shares = self._common(true, found), np.full(int(self.depths.max()), np.nan)
@@ -313,23 +314,23 @@ class Taxonomy:
         return shares
 
     def predict_node(self, model: WithProbabilities, X: ArrayLike, threshold: float = 0.5) -> Array:
-        """Predict the deepest node that is more likely than `threshold`, for every row.
+        """Predict the deepest node with a probability above `threshold` for every row.
 
-        The probability of a node is the sum of those of the classes in its subtree, itself among
-        them; the root's is 1.
+        The probability of a node is the sum of the probabilities of the classes in its subtree,
+        including the node itself; the probability of the root is 1.
 
         Parameters
         ----------
         model : fitted classifier with ``predict_proba``
-            Its classes are nodes.
+            A classifier whose classes are nodes.
         X : {array-like, sparse matrix} of shape (n_samples, n_features)
         threshold : float, default=0.5
-            From 0.5 to less than 1, so that there is one such node at each depth.
+            From 0.5 to less than 1, so that there is at most one such node at each depth.
 
         Returns
         -------
         ndarray of shape (n_samples,)
-            Labels of nodes, as objects.
+            Labels of nodes, with dtype object.
         """
         if not 0.5 <= threshold < 1:
             raise ValueError(f"threshold must be from 0.5 to less than 1, got {threshold}")
@@ -357,18 +358,18 @@ class Taxonomy:
     def _places_of(self, labels: Array) -> Places:
         if labels.ndim != 1:
             raise ValueError(f"labels must be a vector; the shape is {labels.shape}")
-        if labels.dtype.kind == "O":  # None, the root, does not go with text in an order
+        if labels.dtype.kind == "O":  # None, the root, cannot be sorted with text
             names, positions = labels, np.arange(len(labels))
         else:
             names, positions = np.unique(labels, return_inverse=True)
         places = [self._places.get(name, NONE) for name in names.tolist()]
         if NONE in places:
             unknown = names.tolist()[places.index(NONE)]
-            raise ValueError(f"{unknown!r} is no node of the taxonomy")
+            raise ValueError(f"{unknown!r} is not a node of the taxonomy")
         return np.array(places, np.int64)[positions]
 
     def _common(self, first: Places, second: Places) -> Places:
-        """Depths of lowest common ancestors, some rows at a time."""
+        """Return depths of lowest common ancestors, computed for some rows at a time."""
         found = np.zeros(len(first), np.int64)
         for begin in range(0, len(first), ROWS_AT_A_TIME):
             part = slice(begin, begin + ROWS_AT_A_TIME)
@@ -377,7 +378,7 @@ class Taxonomy:
         return found
 
     def _of_depths(self, depths: Places) -> Numbers:
-        """Distances of nodes whose lowest common ancestors have these depths."""
+        """Return distances of nodes from the depths of their lowest common ancestors."""
         assert callable(self.distance)
         found = np.array(self.distance(depths.astype(np.float64)), np.float64)
         if found.shape != depths.shape or not (found >= 0).all() or np.isinf(found).any():
@@ -385,7 +386,7 @@ class Taxonomy:
         return found
 
     def _distances(self, first: Places, second: Places, common: Places) -> Numbers:
-        """Distances of nodes, given the depths of their lowest common ancestors."""
+        """Return distances of nodes, given the depths of their lowest common ancestors."""
         if callable(self.distance):
             found = self._of_depths(common.ravel()).reshape(common.shape)
             found[first == second] = 0

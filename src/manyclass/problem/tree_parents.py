@@ -1,7 +1,7 @@
-"""Trees as dicts of nodes and their parents: from paths, from nested dicts, and in an order.
+"""Trees as dicts of nodes and parents: from paths, from nested dicts, and sorted by depth.
 
-Nodes are labels. Roots have the parent None, or are parents without one of their own. In an order,
-nodes are their places in it, and the ancestors of many are found level by level.
+Nodes are labels. Roots have the parent None, or are parents that have no parent. In a sorted tree,
+nodes are given by their positions, and ancestors of many nodes are found level by level.
 """
 
 from __future__ import annotations
@@ -16,16 +16,17 @@ from manyclass.utils.types import Label
 
 NONE = -1  # no node
 Places = NDArray[np.int64]
-Below: TypeAlias = "Mapping[Label, Below] | Collection[Label] | None"  # what is below a node
+Below: TypeAlias = "Mapping[Label, Below] | Collection[Label] | None"  # children of a node
 
 
 def parents_of_paths(paths: Iterable[str], separator: str) -> dict[Label, Label]:
-    """Return the parents of paths and of their beginnings, by label: a node's label is its path.
+    """Return the parents of paths and their prefixes, by label; the label of a node is its path.
 
     Raises
     ------
     ValueError
-        If a path is not text or has an empty part, or there is no list or no separator.
+        If a path is not text or has an empty part, or paths are not a list, or the separator is
+        empty.
     """
     if isinstance(paths, str) or not isinstance(paths, Iterable) or not separator:
         raise ValueError("from_paths takes a list of paths, and a separator that is not empty")
@@ -51,11 +52,11 @@ def parents_of_nested(tree: Mapping[Label, Below]) -> dict[Label, Label]:
     Raises
     ------
     ValueError
-        If a node is there twice, or what is below it is neither a dict nor a list.
+        If a node occurs twice, or the children of a node are neither a dict nor a list.
     """
     parents: dict[Label, Label] = {}
     todo: list[tuple[Label, Below]] = [(None, tree)]
-    for above, below in todo:  # grows
+    for above, below in todo:  # grows in the loop
         if below is not None and not isinstance(below, Mapping | list | tuple | set):
             raise ValueError(f"below {above!r} there must be a dict or a list, not {below!r}")
         for node in below or ():
@@ -70,12 +71,12 @@ def parents_of_nested(tree: Mapping[Label, Below]) -> dict[Label, Label]:
 
 
 def in_order(parents: Mapping[Label, Label]) -> tuple[list[Label], Sequence[int]]:
-    """Return nodes, by depth, and the place of each one's parent; the root is the first.
+    """Return nodes sorted by depth, and the position of each parent; the root is the first.
 
     Raises
     ------
     ValueError
-        If parents lead in a circle.
+        If the parents have a cycle.
     """
     children: dict[Label, list[Label]] = {}
     for node, parent in parents.items():
@@ -88,28 +89,28 @@ def in_order(parents: Mapping[Label, Label]) -> tuple[list[Label], Sequence[int]
     else:
         nodes, above = [None], [NONE]
         children[None] = roots
-    for place, node in enumerate(nodes):  # grows
+    for place, node in enumerate(nodes):  # grows in the loop
         below = children.get(node, [])
         nodes.extend(below)
         above.extend([place] * len(below))
     known = set(nodes)
     missing = [node for node in parents if node is not None and node not in known]
     if missing:
-        raise ValueError(f"the parents of {missing[0]!r} lead in a circle")
+        raise ValueError(f"the parents of {missing[0]!r} form a cycle")
     return nodes, above
 
 
 def ancestors(places: Places, above: Places, depths: Places) -> Iterator[tuple[int, Places]]:
-    """Yield each depth of some nodes, the largest first, 1 the last, and their ancestors there.
+    """Yield depths from the largest to 1, and the ancestors of some nodes at each depth.
 
-    Nodes that are less deep are themselves.
+    A node of a smaller depth is its own ancestor.
 
     Parameters
     ----------
     places : ndarray
-        Of the nodes.
+        Positions of the nodes.
     above, depths : ndarray of shape (n_nodes,)
-        Of all nodes: the place of the parent, and the depth.
+        Position of the parent, and depth, of all nodes.
     """
     for depth in range(int(depths[places].max(initial=0)), 0, -1):
         places = np.where(depths[places] > depth, above[places], places)

@@ -1,14 +1,14 @@
-"""Base scores of a taxonomy of many classes, without a table of k x k numbers.
+"""Base scores of a taxonomy with many classes, without a table of k x k numbers.
 
 With lca(y, c) the lowest common ancestor of two classes, for all classes c != y,
 
     b_yc = of_class_c + (of_true_y + of_node_{lca(y, c)}),   b_yy = own_y
 
-and the largest distance scaled to gamma = 1, as costs are (base_scores.py): of the edges of paths,
-with depths d and their largest sum L, of_class_c = d_c / L, of_true_y = d_y / L - gamma and
-of_node_m = -2 d_m / L. Classes have places in depth-first order, so that those of a subtree are a
-range of places. Source: Cai, Hofmann, Hierarchical document categorization with support vector
-machines, CIKM 2004 (costs by trees).
+where the largest distance is scaled to gamma = 1, as for costs (base_scores.py). With distances in
+edges, depths d and the largest distance L, of_class_c = d_c / L, of_true_y = d_y / L - gamma and
+of_node_m = -2 d_m / L. Classes have positions in depth-first order, so that the classes of a
+subtree are a range of positions. Source: Cai, Hofmann, Hierarchical document categorization with
+support vector machines, CIKM 2004 (costs by trees).
 """
 
 from __future__ import annotations
@@ -24,24 +24,24 @@ from manyclass.problem.base_scores import BaseScores
 from manyclass.utils.types import Array, IntArray, Numbers, Settings
 
 Places = NDArray[np.int32]
-ROWS_AT_A_TIME = 256  # of a table that is not held
+ROWS_AT_A_TIME = 256  # rows of a virtual table
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ClassRanges:
-    """The classes of a tree by depth-first places, and the nodes where some of them part.
+    """The classes of a tree in depth-first order, and the nodes where their paths branch.
 
     Attributes
     ----------
     parents, begins, ends : ndarray of shape (n_nodes,), int32
-        Of each node: its parent, which comes before it (the root, the first one: -1), and the
-        range of the places of its classes.
+        Parent of each node, which precedes it (-1 for the root, which is first), and the range of
+        the positions of its classes.
     nodes : ndarray of shape (k,), int32
-        The lowest of these nodes that has a class.
+        The lowest of these nodes above each class.
     classes : ndarray of shape (k,), int32
-        The class at each place.
+        The class at each position.
     kept : ndarray of shape (n_nodes,), int64
-        Numbers of these nodes in the tree that they are of.
+        Numbers of these nodes in the original tree.
     """
 
     parents: Places
@@ -53,12 +53,12 @@ class ClassRanges:
 
     @classmethod
     def from_parents(cls, above: NDArray[np.int64], places: NDArray[np.int64]) -> ClassRanges:
-        """Return those of a tree.
+        """Return the class ranges of a tree.
 
         Parameters
         ----------
         above : ndarray of shape (n,)
-            Parent of each node, which comes before it; of the root, the first one, -1.
+            Parent of each node, which precedes it; -1 for the root, which is first.
         places : ndarray of shape (k,)
             Node of each class, k at least 2.
         """
@@ -90,9 +90,9 @@ class ClassRanges:
         return cls(up, begin, end, lowest[places].astype(np.int32), classes, kept)
 
     def extremes(self, of_class: Numbers, of_node: Numbers) -> tuple[float, float]:
-        """Return the least and the largest of_class_c + of_class_e + of_node of two classes."""
+        """Return the least and the largest of_class_c + of_class_e + of_node over pairs."""
         least, largest = np.inf, -np.inf
-        low = [[np.inf, np.inf] for _ in self.parents]  # the two least of a node's groups
+        low = [[np.inf, np.inf] for _ in self.parents]  # the two least values of a node's groups
         high = [[-np.inf, -np.inf] for _ in self.parents]
         for node, number in zip(self.nodes.tolist(), of_class.tolist(), strict=True):
             low[node] = sorted([*low[node], number])[:2]
@@ -107,7 +107,7 @@ class ClassRanges:
         return float(least), float(largest)
 
     def spread(self, label: int, of_node: Numbers) -> Numbers:
-        """Return of_node of the lowest common ancestor of a class with every class, itself not."""
+        """Return of_node of the lowest common ancestor of a class with every other class."""
         found = np.empty(len(self.classes))
         place = int(np.flatnonzero(self.classes == label)[0])
         begin, end, node = place, place + 1, int(self.nodes[label])
@@ -121,7 +121,7 @@ class ClassRanges:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class TreeScores:
-    """Base scores of a tree, as ``BaseScores`` are of a table.
+    """Base scores of a tree, with the interface of ``BaseScores``.
 
     Attributes
     ----------
@@ -131,9 +131,9 @@ class TreeScores:
     labels : ndarray of shape (n,), int32
         y_i, among all classes of the tree.
     gamma : float
-        Margin that is asked of the classes c != y.
+        Required margin of the classes c != y.
     columns : ndarray or None, default=None
-        The classes of a problem that has some of them.
+        The classes of a problem with a subset of the classes.
     """
 
     ranges: ClassRanges
@@ -146,23 +146,23 @@ class TreeScores:
     columns: NDArray[np.int64] | None = None
 
     def plus(self, numbers: Numbers) -> TreeScores | BaseScores:
-        """Return these with numbers added, of the classes, shape (k,), or of all, shape (n, k)."""
+        """Return base scores with numbers added: per class, shape (k,), or all, shape (n, k)."""
         if numbers.ndim == 1:
             return replace(self, of_class=self.of_class + numbers, own=self.own + numbers)
         return replace(BaseScores.from_scores(self.of(slice(None)) + numbers), gamma=self.gamma)
 
     def of(self, part: slice | NDArray[np.intp]) -> Numbers:
-        """Return those of some examples, shape (rows, k)."""
+        """Return the base scores of some examples, shape (rows, k)."""
         labels, places = np.unique(self.labels[part], return_inverse=True)
         return np.asarray(self._rows(labels)[places])
 
     def of_classes(self, classes: NDArray[np.int64]) -> TreeScores:
-        """Return the same for some classes only."""
+        """Return the base scores of some classes."""
         columns = classes if self.columns is None else self.columns[classes]
         return replace(self, columns=columns)
 
     def at(self, rows: NDArray[np.intp], classes: NDArray[np.int32]) -> Numbers:
-        """Return one number of each of some examples."""
+        """Return the base score of one class for each of some examples."""
         found = np.empty(len(rows))
         for c in np.unique(classes).tolist():
             some = classes == c
@@ -171,7 +171,7 @@ class TreeScores:
         return found
 
     def parts(self) -> Iterator[tuple[slice, Numbers]]:
-        """Yield rows of a table, some after the others; ``rows`` has that of each example."""
+        """Yield the rows of the virtual table in blocks; ``rows`` has the row of each example."""
         k = len(self.of_class)
         for begin in range(0, k, ROWS_AT_A_TIME):
             part = slice(begin, min(begin + ROWS_AT_A_TIME, k))
@@ -179,17 +179,17 @@ class TreeScores:
 
     @property
     def rows(self) -> NDArray[np.int32]:
-        """The row of each example in such a table."""
+        """The row of each example in the virtual table."""
         return self.labels
 
     def arrays(self) -> list[Array]:
-        """Return what identifies them."""
+        """Return the arrays that identify the base scores."""
         own = self.of_node, self.of_class, self.of_true, self.own, self.labels
         tree = self.ranges
         return [tree.parents, tree.begins, tree.ends, tree.nodes, tree.classes, *own]
 
     def core_arguments(self) -> Settings:
-        """Return what the core takes: the tree, or, of some classes, a table of distinct rows."""
+        """Return the arguments for the core: the tree, or a table if it has only some classes."""
         if self.columns is not None:
             return self._few_rows().core_arguments()
         tree = self.ranges
@@ -198,7 +198,7 @@ class TreeScores:
         return {"base_table": None, "base_rows": None, "base_tree": held}
 
     def _few_rows(self) -> BaseScores:
-        """Return a table of some classes: rows of classes that meet them at one node are equal."""
+        """Return a table of some classes; true classes with equal common ancestors share a row."""
         assert self.columns is not None
         wanted = np.zeros(len(self.of_class), bool)
         wanted[self.columns] = True
@@ -225,7 +225,7 @@ class TreeScores:
         return found if self.columns is None else found[:, self.columns]
 
     def _column(self, c: int) -> Numbers:
-        """Return the numbers of one class, where each class is true."""
+        """Return the base scores of one class, for each true class."""
         column = self.of_class[c] + (self.of_true + self.ranges.spread(c, self.of_node))
         column[c] = self.own[c]
         return np.asarray(column)

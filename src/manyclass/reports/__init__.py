@@ -1,4 +1,4 @@
-"""Evaluation on labelled data: confused pairs, scores of classes, calibration; and an HTML page.
+"""Evaluation on labelled data: confused pairs, scores of classes, calibration; and an HTML report.
 
-May import persistence and below. Begin with report.py and evaluation.py.
+May import persistence and the layers below. Begin with report.py and evaluation.py.
 """

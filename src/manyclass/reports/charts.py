@@ -1,7 +1,7 @@
 """Charts of a report in SVG: convergence, loss, reliability.
 
-An own drawing of 100 lines rather than matplotlib: its SVG has a style attribute on each element,
-which the page's Content-Security-Policy forbids, one colour scheme, and five times the size.
+They do not use matplotlib, because its SVG has style attributes, which the page's
+Content-Security-Policy forbids, a single color scheme, and five times the size.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ SUPERSCRIPTS = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 MOST_TICKS = 6
 WIDTH, HEIGHT = 440, 280
 LEFT, RIGHT, TOP, BOTTOM = 64, 22, 12, 46
-DOTTED_POINTS = 60  # up to which each point of a line is marked
+DOTTED_POINTS = 60  # number of points up to which each point of a line is marked
 Points = list[tuple[float, float]]
-# Ranges that are drawn, as history and certificate may hold any number: on a logarithmic scale, and
-# on a linear one, where differences must neither overflow nor underflow.
+# Ranges of drawn values, as history and certificate may hold any number: on a logarithmic scale,
+# and on a linear scale, where differences must neither overflow nor underflow.
 SMALLEST, LARGEST = 1e-18, 1e18
 NARROWEST, FARTHEST = 1e-300, 1e300
 WIDE = 20.0  # ratio of objectives beyond which their scale is logarithmic
@@ -32,7 +32,7 @@ WIDE = 20.0  # ratio of objectives beyond which their scale is logarithmic
 
 @dataclass(frozen=True, slots=True)
 class Axis:
-    """A range of values along a length; on a logarithmic scale, of positive ones."""
+    """A range of values along an axis; positive values on a logarithmic scale."""
 
     title: str
     low: float
@@ -43,7 +43,7 @@ class Axis:
     def from_values(
         cls, title: str, values: list[float], *, log: bool = False, zero: bool = False
     ) -> Axis:
-        """Return the axis that holds all values; ``zero``: from 0 on."""
+        """Return the axis that contains all values; with ``zero``, it begins at 0."""
         low, high = min(values), max(values)
         if log:
             low, high = 10 ** math.floor(math.log10(low)), 10 ** math.ceil(math.log10(high))
@@ -76,7 +76,7 @@ class Axis:
 
 @dataclass(frozen=True, slots=True)
 class Series:
-    """Points of a chart, drawn as the "main" line, a dashed "guide" or a "proof": a diamond."""
+    """Points of a chart, drawn as the "main" line, a dashed "guide" or a "proof" diamond."""
 
     name: str
     points: Points
@@ -167,7 +167,7 @@ def gap_chart(
     series = [Series("relative gap, estimated", points)]
     if tol:
         asked = _drawable([(0.0, tol), (end, tol)], positive=True)
-        series.append(Series(f"asked for: {tol:g}", asked, "guide"))
+        series.append(Series(f"requested: {tol:g}", asked, "guide"))
     if proof:
         gap = proof.relative_gap
         series.append(Series(f"proven: {gap:.2g}", _drawable([(end, gap)], positive=True), "proof"))
@@ -192,7 +192,7 @@ def objective_chart(history: Sequence[EpochRecord], proof: Certificate | None) -
 
 
 def loss_chart(history: Sequence[Record]) -> Markup | None:
-    """Return the mean loss of the epochs of stochastic steps, or None without any."""
+    """Return the mean loss of the epochs of stochastic training, or None without any."""
     points = _drawable([(r.seconds, getattr(r, "loss", math.nan)) for r in history])
     if not points:
         return None
@@ -203,14 +203,14 @@ def loss_chart(history: Sequence[Record]) -> Markup | None:
 
 
 def reliability_chart(found: Calibration) -> Markup:
-    """Return the share of right predictions against the largest probability."""
+    """Return the fraction of correct predictions against the largest probability."""
     bins = list(zip(found.confidence.tolist(), found.accuracy.tolist(), strict=True))
     series = [
-        Series("as probable as it says", [(0.0, 0.0), (1.0, 1.0)], "guide"),
+        Series("perfectly calibrated", [(0.0, 0.0), (1.0, 1.0)], "guide"),
         Series("predictions, in ten bins", _drawable(bins)),
     ]
     text = f"Reliability curve: expected calibration error {found.ece:.3f}."
-    return chart(("largest probability", "share that is right"), series, text, zero=True)
+    return chart(("largest probability", "fraction correct"), series, text, zero=True)
 
 
 def _is_wide(series: Sequence[Series]) -> bool:

@@ -1,8 +1,8 @@
 """Labels as codes, and the most confused pairs of classes, for any number of classes.
 
-The labels of a file and the classes of a model may be written differently. Where both are numbers,
-or both text, they are compared as they are; if one side is text, text that a text file would read
-as a number or a boolean (utils/labels.py) counts as that.
+The labels of a file and the classes of a model may be written differently. If both are numbers, or
+both text, they are compared directly. If only one of them is text, text that is a number or boolean
+by the rules for text files (utils/labels.py) is compared as a number or boolean.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ from manyclass.io.tensors import one_line
 from manyclass.utils.labels import boolean_of, number_of
 from manyclass.utils.types import Array, Label
 
-SHOWN = 10  # pairs of the text
-LONGEST = 60  # characters of a label that are shown
+SHOWN = 10  # pairs in the text
+LONGEST = 60  # displayed characters of a label
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -39,16 +39,16 @@ class LabelCodes:
 
     @property
     def n_known(self) -> int:
-        """How many numbers belong to the classes."""
+        """Count of the numbers that belong to classes."""
         return int(self.classes.max(initial=-1)) + 1
 
     @property
     def n_unseen(self) -> int:
-        """How many true labels are none of the classes."""
+        """Number of rows with a true label that is not a class."""
         return int(np.count_nonzero(self.true >= self.n_known))
 
     def columns(self) -> NDArray[np.int64]:
-        """Return the position of a class for every number of one."""
+        """Return the position of the class for every number of a class."""
         return np.unique(self.classes, return_index=True)[1]
 
 
@@ -88,13 +88,15 @@ def as_labels(values: ArrayLike, name: str) -> Array:
 
 
 def _check_objects(labels: Iterable[object], name: str) -> None:
-    """Refuse what cannot be put in order."""
+    """Refuse objects that cannot be sorted."""
     kinds = set()
     for label in labels:
-        if not isinstance(label, str | Real | np.bool_) or label != label:  # NaN is not itself
+        if (
+            not isinstance(label, str | Real | np.bool_) or label != label
+        ):  # NaN does not equal itself
             raise ValueError(
-                f"{name} holds {one_line(repr(label), LONGEST)}, which is no label; labels are all "
-                "numbers or all strings, and none is missing"
+                f"{name} holds {one_line(repr(label), LONGEST)}, which is not a label; labels are "
+                "all numbers or all strings, and none is missing"
             )
         kinds.add(isinstance(label, str))
     if len(kinds) > 1:
@@ -102,7 +104,7 @@ def _check_objects(labels: Iterable[object], name: str) -> None:
 
 
 def shown(label: Label) -> str:
-    """Return a label as one short printable line; with escapes where others could look the same."""
+    """Return a label as a short printable line, with escapes for ambiguous characters."""
     text = str(label)[: 2 * LONGEST]
     plain = text.isprintable() and text == " ".join(text.split()) and text[:1] not in ("", "'", '"')
     text = text if plain else repr(text)
@@ -110,9 +112,9 @@ def shown(label: Label) -> str:
 
 
 def _reader(classes: Array, truth: Array) -> Callable[[Label], Label]:
-    """Return what makes text comparable with numbers or booleans, if only one of them is text.
+    """Return a function that makes text comparable with numbers or booleans.
 
-    Text is read as in a text file: "007" is no number.
+    Text is read as in a text file: "007" is not a number.
     """
     kinds = {labels.dtype.kind for labels in (classes, truth)}
     if len(kinds & {"U", "O"}) in (0, len(kinds)):
@@ -160,9 +162,9 @@ class ConfusedPair:
 
 
 class ConfusionPairs:
-    """Pairs of a true and a predicted class that differ, the most frequent first.
+    """Pairs of a true and a different predicted class, the most frequent first.
 
-    Only pairs that occur are counted, so thousands of classes need no array of n_classes x
+    Only pairs that occur are counted, so thousands of classes do not need an array of n_classes x
     n_classes numbers. Use ``from_predictions`` or ``from_estimator``.
 
     Parameters
@@ -174,11 +176,11 @@ class ConfusionPairs:
     ----------
     pairs : list of ConfusedPair
         true, predicted, count, share (of the rows of the true class); the largest count first,
-        equal ones in the order of the labels.
+        equal counts in the order of the labels.
     n_rows : int
-        All rows.
+        Number of rows.
     n_errors : int
-        Rows that were predicted as another class.
+        Number of rows that were predicted as a different class.
 
     Examples
     --------
@@ -210,13 +212,13 @@ class ConfusionPairs:
 
     @classmethod
     def from_predictions(cls, y_true: ArrayLike, y_pred: ArrayLike) -> Self:
-        """Count the pairs of given labels.
+        """Count the pairs of true and predicted labels.
 
         Parameters
         ----------
         y_true, y_pred : array-like of shape (n_samples,)
-            Numbers or strings. Where one side is text, what reads as a number there counts as that
-            number.
+            Numbers or strings. If only one of them holds strings, strings that are numbers are
+            compared as numbers.
 
         Returns
         -------
@@ -225,7 +227,7 @@ class ConfusionPairs:
         Raises
         ------
         ValueError
-            If they are no labels, or not of the same length.
+            If they are not labels, or differ in length.
         """
         true, predicted = as_labels(y_true, "y_true"), as_labels(y_pred, "y_pred")
         check_consistent_length(true, predicted)
@@ -240,7 +242,7 @@ class ConfusionPairs:
         model : fitted classifier
         X : {array-like, sparse matrix} of shape (n_samples, n_features)
         y : array-like of shape (n_samples,)
-            Labels; one that is no class of the model counts as an error.
+            True labels; labels that are not a class of the model count as errors.
 
         Returns
         -------
@@ -249,7 +251,7 @@ class ConfusionPairs:
         Raises
         ------
         ValueError
-            If X or y do not fit the model, or each other.
+            If X or y do not fit the model, or differ in length.
         """
         true, predicted = as_labels(y, "y"), model.predict(X)
         check_consistent_length(true, predicted)
@@ -261,11 +263,12 @@ class ConfusionPairs:
         return self.top(max(1, len(self._counts)))
 
     def top(self, n: int = SHOWN) -> list[ConfusedPair]:
-        """Return the n most frequent pairs, or as many as there are.
+        """Return the n most frequent pairs, or all pairs if there are fewer.
 
         Parameters
         ----------
         n : int, default=10
+        Number of pairs.
 
         Returns
         -------
@@ -274,7 +277,7 @@ class ConfusionPairs:
         Raises
         ------
         ValueError
-            If n is no integer of at least 1.
+            If n is not an integer of at least 1.
         """
         n = checked_count(n, "n")
         true, predicted = self._true[:n], self._predicted[:n]
@@ -297,7 +300,7 @@ class ConfusionPairs:
         return "\n".join([head, *self.lines(SHOWN)])
 
     def lines(self, n: int) -> list[str]:
-        """Return a table of the n most frequent pairs, and how many more there are."""
+        """Return a table of the n most frequent pairs, and the number of the others."""
         top = self.top(n)
         if not top:
             return []

@@ -22,7 +22,7 @@ SHOWN = ("coverage", "error")
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Coverage:
-    """Error of the rows that ``predict(X, reject=threshold)`` does not reject.
+    """Error rates of the rows that ``predict(X, reject=threshold)`` does not reject.
 
     The measure is "probability", the largest one of a row, or "top-2 margin", the largest score
     less the second. About 100, 95, 90, 80, 70, 60 and 50 % of the rows have at least the confidence
@@ -87,7 +87,7 @@ def top2_margins_of(model: ClassifierMixin, X: ArrayLike) -> Numbers:
 
 
 def top_k_accuracy(classes: Array, best: Array, codes: LabelCodes) -> dict[int, float]:
-    """Return the share of the rows whose label is among the k best classes, for some k.
+    """Return the fraction of rows whose label is among the k best classes, for some k.
 
     `best`, shape (n_samples, n_best), has entries of the classes, the best first.
     """

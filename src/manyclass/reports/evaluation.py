@@ -26,8 +26,8 @@ from manyclass.reports.tree_metrics import TreeMetrics
 from manyclass.utils.input_rows import is_sparse
 from manyclass.utils.types import Array, Label, Numbers, Rows, Settings
 
-PAIRS = 20  # the most confused ones of a report
-# Above ALL classes, only the worst and the largest are listed.
+PAIRS = 20  # most confused pairs in a report
+# With more than ALL classes, only the worst and the largest are listed.
 ALL, WORST, LARGEST = 40, 20, 10
 BINS = 10
 PROBABILITIES_AT_A_TIME = 1 << 22
@@ -48,24 +48,24 @@ class Evaluation:
 
     @property
     def n_rows(self) -> int:
-        """All rows."""
+        """Number of rows."""
         return len(self.codes.true)
 
     @property
     def accuracy(self) -> float:
-        """Share of the rows that are right."""
+        """Fraction of rows that are predicted correctly."""
         return float(np.mean(self.codes.true == self.codes.predicted))
 
     @property
     def f1_macro(self) -> float:
-        """Mean F1 of the labels that occur, as true or as predicted ones."""
+        """Mean F1 of the labels that occur among the true or the predicted labels."""
         return float(np.mean(self.classes.f1))
 
     def scores(self) -> Settings:
-        """Return the scores of all rows, ready for JSON."""
+        """Return the scores over all rows, as JSON values."""
         return {
             "accuracy": self.accuracy,
-            "f1_micro": self.accuracy,  # the same, as every row has one label and gets one
+            "f1_micro": self.accuracy,  # the same, as every row has one label and one prediction
             "f1_macro": self.f1_macro,
             **({} if self.mean_cost is None else {"mean_cost": self.mean_cost}),
             **({} if self.tree is None else self.tree.as_dict()),
@@ -73,7 +73,7 @@ class Evaluation:
         }
 
     def as_dict(self) -> Settings:
-        """Return all scores, ready for JSON; of the confused pairs, the most frequent."""
+        """Return all scores and the most confused pairs, as JSON values."""
         found = self.calibration
         about = {} if found is None else {"log_loss": found.log_loss, "ece": found.ece}
         covered = self.coverage
@@ -88,7 +88,7 @@ class Evaluation:
         }
 
     def lines(self) -> list[str]:
-        """Return the scores as text, without those of all rows."""
+        """Return the scores as text, without the scores over all rows."""
         lines = [f"top {k}     {100 * share:6.2f} %" for k, share in self.top_k.items()]
         lines += ["", *self.classes.lines(), "", *str(self.confusion).splitlines()]
         if self.coverage is not None:
@@ -115,10 +115,10 @@ def evaluate(
     model : fitted classifier
     X : {array-like, sparse matrix} of shape (n_samples, n_features)
     y : array-like of shape (n_samples,)
-        Labels; one that is no class of the model counts as an error.
+        True labels; labels that are not a class of the model count as errors.
     confidence : bool, default=True
         Whether to evaluate the best k classes, the confidence of the predictions, and the
-        probabilities where the model has them.
+        probabilities, if the model has them.
     taxonomy : Taxonomy, default=None
         A tree whose nodes are the labels, for the mean distance of predictions, hierarchical F1 and
         the accuracy of each level. None: the one that the model was trained with, if there is one.
@@ -146,7 +146,7 @@ def evaluate(
 
 
 def _mean_cost(classifier: ClassifierMixin, codes: LabelCodes) -> float | None:
-    """Return the mean cost of predictions by the costs that a model was trained with."""
+    """Return the mean cost of predictions, with the costs that the model was trained with."""
     if getattr(classifier, "costs", None) is None or codes.n_unseen == len(codes.true):
         return None
     known, labels = codes.true < codes.n_known, classifier.classes_[codes.columns()]
@@ -157,9 +157,9 @@ def _mean_cost(classifier: ClassifierMixin, codes: LabelCodes) -> float | None:
 def _by_tree(
     classifier: ClassifierMixin, codes: LabelCodes, taxonomy: Taxonomy | None
 ) -> TreeMetrics | None:
-    """Return the scores by a tree that is given, or that a model was trained with.
+    """Return the scores by the given tree, or by the tree that the model was trained with.
 
-    By the latter, of rows whose label is a node.
+    With the latter, only rows with a label in the tree count.
     """
     own = getattr(classifier, "costs", None)
     tree = own if taxonomy is None and isinstance(own, Taxonomy) else taxonomy
@@ -197,7 +197,7 @@ class ClassScores:
 
     @classmethod
     def from_codes(cls, codes: LabelCodes) -> ClassScores:
-        """Compute them, in time and memory of n_samples + n_labels."""
+        """Compute the scores, in time and memory O(n_samples + n_labels)."""
         n = len(codes.labels)
         precision, recall, f1, support = precision_recall_fscore_support(
             codes.true, codes.predicted, labels=np.arange(n), average=None, zero_division=0
@@ -209,7 +209,7 @@ class ClassScores:
         )
 
     def worst_first(self) -> NDArray[np.int64]:
-        """Return positions by F1, the lowest first; of equal ones the largest class first."""
+        """Return positions by F1, the lowest first; for equal F1, the largest class first."""
         return np.lexsort((-self.support, self.f1))
 
     def as_dicts(self) -> list[Settings]:
@@ -221,7 +221,7 @@ class ClassScores:
         ]
 
     def lines(self) -> list[str]:
-        """Return tables: all classes, or the worst and the largest, and what is left out."""
+        """Return tables: all classes, or the worst and the largest, and a summary of the others."""
         n = len(self.labels)
         if n <= ALL:
             return self._table(np.arange(n))
@@ -229,7 +229,7 @@ class ClassScores:
         largest = np.argsort(-self.support, kind="stable")[:LARGEST]
         left = np.setdiff1d(worst[WORST:], largest)
         return [
-            f"the {WORST} classes of the lowest F1",
+            f"the {WORST} classes with the lowest F1",
             *self._table(worst[:WORST]),
             "",
             f"the {len(largest)} largest classes",
@@ -287,7 +287,7 @@ class Calibration:
 
 
 def has_probabilities(model: object) -> bool:
-    """Whether a model gives probabilities."""
+    """Whether a model has probabilities."""
     return hasattr(model, "predict_proba")
 
 

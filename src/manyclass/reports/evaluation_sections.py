@@ -1,4 +1,4 @@
-"""Sections of a report that describe predictions of labelled data."""
+"""Sections of a report about predictions on labelled data."""
 
 from __future__ import annotations
 
@@ -49,11 +49,11 @@ LEVELS = (
     "Of the rows whose true class is as deep, the share that is predicted below the same node of "
     "this depth."
 )
-WORST, LARGEST = 2000, 200  # classes of a page, where there are more
+WORST, LARGEST = 2000, 200  # classes on a page, if there are more
 MATRIX_CLASSES = 40
-COUNTED = 26  # classes up to which counts are written in the matrix
-LONGEST_HEADING = 22  # characters of a class beside the matrix
-STRENGTHS = 10  # of the colour of a cell, as in style.css
+COUNTED = 26  # number of classes up to which the matrix shows counts
+LONGEST_HEADING = 22  # characters of a class next to the matrix
+STRENGTHS = 10  # levels of the color of a cell, as in style.css
 BELOW_MATRIX = 10  # confused pairs that are listed below a matrix
 
 
@@ -80,7 +80,7 @@ def classes_section(found: Evaluation) -> Section:
 
 
 def _listed(scores: ClassScores, order: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return the first of an order, and the largest of the other classes."""
+    """Return the first classes of an order, and the largest of the other classes."""
     largest = np.argsort(-scores.support, kind="stable")[:LARGEST]
     others = order[WORST:]
     return np.concatenate([order[:WORST], others[np.isin(others, largest)]])
@@ -99,14 +99,16 @@ def levels_section(found: TreeMetrics) -> Section:
 
 
 def confusion_section(found: Evaluation) -> Section:
-    """Return the confusion matrix of few classes, and the most confused pairs."""
+    """Return the confusion matrix, if there are few classes, and the most confused pairs."""
     pairs, matrix = found.confusion, confusion_matrix(found.codes)
     n_shown = min(PAIRS if matrix is None else BELOW_MATRIX, len(pairs))
     content: list[Markup] = [] if matrix is None else [paragraph(MATRIX), matrix]
     if not pairs.n_errors:
-        content.append(paragraph(f"All {pairs.n_rows:,} rows are right."))
+        content.append(paragraph(f"All {pairs.n_rows:,} rows are predicted correctly."))
     else:
-        summary = f"{pairs.n_errors:,} of {pairs.n_rows:,} rows are predicted as another class, in "
+        summary = (
+            f"{pairs.n_errors:,} of {pairs.n_rows:,} rows are predicted as a different class, in "
+        )
         summary += f"{len(pairs):,} pairs of classes; here {'are' if n_shown > 1 else 'is'} the "
         content.append(paragraph(f"{summary}{n_shown} most frequent."))
         rows = [
@@ -121,7 +123,7 @@ def confusion_section(found: Evaluation) -> Section:
 def confusion_matrix(codes: LabelCodes) -> Markup | None:
     """Return the matrix of the labels that occur, or None if there are too many of them.
 
-    A cell is coloured by its share of the rows of the true class.
+    The color of a cell shows its share of the rows of the true class.
     """
     used = np.union1d(codes.true, codes.predicted)
     k = len(used)
@@ -178,8 +180,8 @@ def calibration_section(found: Calibration) -> Section:
         ]
         for i, n in enumerate(found.counts.tolist())
     ]
-    titles = ("largest probability", "rows", "mean", "share that is right")
-    bins = table("Predictions by their probability", titles, rows, n_left=1)
+    titles = ("largest probability", "rows", "mean", "fraction correct")
+    bins = table("Predictions by probability", titles, rows, n_left=1)
     figures = side_by_side(reliability_chart(found), bins)
     content = [paragraph(CALIBRATION), facts(numbers), figures]
     return Section("calibration", "Calibration", "Calibration", content)

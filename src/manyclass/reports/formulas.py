@@ -5,7 +5,7 @@ from __future__ import annotations
 from manyclass.problem.formulations import LOGISTIC, LOSSES, Formulation
 from manyclass.reports.html import Markup
 
-# A name for people, and the loss of an example.
+# A name for users, and the loss of an example.
 FORMULATION_WORDS = {
     "crammer_singer": (
         "Crammer-Singer support vector machine",
@@ -33,11 +33,12 @@ FORMULATION_WORDS = {
     ),
     "reinforced": (
         "reinforced multi-category support vector machine",
-        "The sum of the losses of all absolute margins; that of its own class must reach k - 1.",
+        "The sum of the losses of all absolute margins; the margin of the true class must reach k "
+        "- 1.",
     ),
     "mmr": (
         "maximum margin regression (MMR)",
-        "The loss of an example is that of its own class's absolute margin.",
+        "The loss of an example is the loss of the absolute margin of its own class.",
     ),
     "one_vs_rest": (
         "one-vs-rest support vector machines",
@@ -51,7 +52,8 @@ FORMULATION_WORDS = {
 STOCHASTIC_WORDS = {
     "hinge": "The loss of an example is the largest hinge loss of its relative margins.",
     "log_loss": "The loss of an example is minus the logarithm of the probability of its class.",
-    "perceptron": "The loss of an example is by how much the largest other score exceeds its own.",
+    "perceptron": "The loss of an example is the largest other score minus the score of its class, "
+    "if positive.",
 }
 
 MINIMUM, NORM = "min<sub><i>W</i></sub> ", "‖<i>W</i>‖<sup>2</sup>"
@@ -76,8 +78,7 @@ def exact_objective(
 ) -> Markup:
     """Return the problem of a MulticlassSVC or of logistic regression, as paragraphs.
 
-    With costs of mistakes and how they scale, offsets of the classes, or a set of labels y for
-    every row.
+    Includes costs of mistakes and their scaling, class offsets, or label sets.
     """
     problem = f"½ {NORM} + ∑<sub><i>i</i></sub> <i>C<sub>i</sub></i> {OF_ROW}"
     if machine.centred:

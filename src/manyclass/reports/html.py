@@ -1,7 +1,7 @@
-"""HTML elements, tables and the page, which loads nothing and runs no script but its own.
+"""HTML elements, tables and the page, which is self-contained.
 
 Text is escaped unless it is ``Markup``. The style sheet and the script are style.css and script.js;
-the page's Content-Security-Policy allows these two alone, by their hashes.
+the page's Content-Security-Policy allows only these two, by their hashes.
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ from string import Template
 from typing import NamedTuple, TypeAlias
 
 VOID = {"meta", "input"}
-Child: TypeAlias = object  # Markup as it is, all else as escaped text
+Child: TypeAlias = object  # Markup is not escaped, other values are
 Attribute: TypeAlias = str | float | None
-AT_FIRST = 50  # rows that are shown of a table with a search
+AT_FIRST = 50  # rows shown at first in a table with a search field
 GENERATOR = "manyclass report"
 MARK = f'<meta name="generator" content="{GENERATOR}">'
 BEGINNING = f'<!doctype html>\n<html lang="en"><head><meta charset="utf-8">{MARK}'
@@ -38,13 +38,13 @@ $header
 
 
 class Markup(str):
-    """Text that is HTML, to be taken as it is."""
+    """HTML text, which is not escaped."""
 
     __slots__ = ()
 
 
 class Section(NamedTuple):
-    """A section of the page; ``name`` stands in the list of sections, ``title`` above it."""
+    """A section of the page; ``name`` is for the list of sections, ``title`` is its heading."""
 
     identity: str
     name: str
@@ -58,7 +58,7 @@ def escaped(value: Child) -> Markup:
 
 
 def joined(children: Iterable[Child]) -> Markup:
-    """Return several values one after the other, as HTML; None is left out."""
+    """Return several values concatenated as HTML; None is left out."""
     return Markup("".join(escaped(child) for child in children if child is not None))
 
 
@@ -120,7 +120,7 @@ def table(
 
 
 def scrolling(content: Markup, label: str) -> Markup:
-    """Return a box that scrolls where its content is wider than the page."""
+    """Return a box that scrolls if its content is wider than the page."""
     return element("div", content, class_="scroll", tabindex="0", role="region", aria_label=label)
 
 
@@ -140,17 +140,17 @@ def paragraph(*content: Child) -> Markup:
 
 
 def side_by_side(*figures: Markup | None) -> Markup | None:
-    """Return figures in one row where there is room."""
+    """Return figures in one row if there is enough space."""
     return element("div", *figures, class_="figures") if any(figures) else None
 
 
 def percent(share: float, digits: int = 1) -> str:
-    """Return a share in per cent."""
+    """Return a share in percent."""
     return f"{100 * share:.{digits}f} %"
 
 
 def document(title: str, header: Markup, sections: Sequence[Section]) -> str:
-    """Return the whole page."""
+    """Return the complete page."""
     style, script = (
         files(__package__).joinpath(name).read_text("utf-8") for name in ("style.css", "script.js")
     )

@@ -1,4 +1,4 @@
-"""Evaluation of predicted sets of labels: F1, the best labels, and the scores of each label."""
+"""Evaluation of predicted label sets: F1, the best labels, and the scores of each label."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 
 BEST = (1, 3, 5)  # labels whose precision is shown
 ROWS_AT_A_TIME = 1 << 14
-LISTED = 30  # labels of `lines`, the most frequent ones
-LARGEST = 2000  # labels of a page
+LISTED = 30  # most frequent labels in `lines`
+LARGEST = 2000  # labels on a page
 SCORES = (
     "Precision: the share of the rows given a label that have it. Recall: the share of the rows "
     "with a label that are given it. F1: their harmonic mean; micro F1 counts all pairs of row and "
@@ -33,7 +33,7 @@ SCORES = (
 
 @dataclass(slots=True, eq=False)
 class MultilabelScores:
-    """How well sets of labels are predicted."""
+    """Quality of predicted label sets."""
 
     names: Array
     thresholds: NDArray[np.float64]
@@ -47,7 +47,7 @@ class MultilabelScores:
 
     @property
     def f1(self) -> NDArray[np.float64]:
-        """F1 of every label; 0 where it is neither there nor predicted."""
+        """F1 of every label; 0 if it is neither present nor predicted."""
         return _ratio(2 * self.hits, self.support + self.predicted)
 
     @property
@@ -61,7 +61,7 @@ class MultilabelScores:
         return _ratio(self.hits, self.support)
 
     def scores(self) -> dict[str, float]:
-        """Return the scores of all labels together, by name."""
+        """Return the scores over all labels, by name."""
         total = int(self.support.sum() + self.predicted.sum())
         return {
             "f1_micro": 2 * int(self.hits.sum()) / total if total else 0.0,
@@ -71,7 +71,7 @@ class MultilabelScores:
         }
 
     def as_dict(self) -> Settings:
-        """Return all as JSON has it, the labels in the order of the model."""
+        """Return all scores as JSON values, with labels in the order of the model."""
         columns = self.names, self.precision, self.recall, self.f1, self.support, self.predicted
         keys = "label", "precision", "recall", "f1", "support", "predicted"
         rows = zip(*(column.tolist() for column in columns), strict=True)
@@ -108,7 +108,7 @@ def score_label_sets(model: MultilabelSVC, X: ArrayLike, y: object) -> Multilabe
     check_consistent_length(X, truth)
     n, k = truth.shape
     if not n:
-        raise ValueError("there is no row to judge the model by")
+        raise ValueError("X has no rows to evaluate the model on")
     support, predicted, hits = np.zeros((3, k), np.int64)
     found = MultilabelScores(model.classes_, model.thresholds_, support, predicted, hits, n)
     order = np.argsort(model.classes_)
@@ -137,7 +137,7 @@ def _count(found: MultilabelScores, truth: CsrArray, predicted: CsrArray) -> Non
 
 
 def _has(truth: CsrArray, places: NDArray[np.int64]) -> NDArray[np.bool_]:
-    """Return which of some labels of every row it has, shape (n, k)."""
+    """Whether every row has each of some labels, shape (n, k)."""
     n, k = truth.shape
     owners = np.repeat(np.arange(n), np.diff(truth.indptr))
     known = owners * k + truth.indices
@@ -161,9 +161,9 @@ def labels_section(found: MultilabelScores) -> Section:
     left = len(found.names) - len(order)
     more = paragraph(f"{left:,} labels of fewer rows are left out.") if left else None
     counts = [
-        ("rows whose set is right", f"{found.n_right:,}"),
-        ("labels of a row, on average", f"{found.support.sum() / found.n_rows:.2f}"),
-        ("predicted labels of a row", f"{found.predicted.sum() / found.n_rows:.2f}"),
+        ("rows with exactly the right set", f"{found.n_right:,}"),
+        ("labels per row, on average", f"{found.support.sum() / found.n_rows:.2f}"),
+        ("predicted labels per row", f"{found.predicted.sum() / found.n_rows:.2f}"),
         *((f"precision at {k}", percent(share, 2)) for k, share in found.best.items()),
     ]
     listed = table("Labels, the most frequent first", titles, rows, n_left=1, search="labels")

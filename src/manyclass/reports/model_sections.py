@@ -1,4 +1,4 @@
-"""Sections of a report that describe the model and its training."""
+"""Sections of a report about the model and its training."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ from manyclass.version import __version__
 
 NO_PROOF = "Small weights were left out after training, so what was proven is of other weights."
 NO_PROOF_OF_OTHERS = "The model was not trained by manyclass."
-NO_PROOF_OF_STEPS = "Stochastic steps prove nothing about the distance from the optimum."
+NO_PROOF_OF_STEPS = "Stochastic training does not bound the distance from the optimum."
 NO_HISTORY = "The model has no history of its training."
 ESTIMATES = (
     "Points are estimates from the visits of an epoch, made while weights still change; what is "
@@ -49,8 +49,8 @@ FEATURES = (
     "The features that speak most for each class, with their weights, the largest first. Weights "
     "compare only between features of about the same scale."
 )
-FEATURE_CLASSES = 500  # whose features are shown
-AT_FIRST = 20  # of them before a search
+FEATURE_CLASSES = 500  # classes whose features are shown
+AT_FIRST = 20  # classes shown before a search
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,20 +74,20 @@ class About:
 
     @property
     def tol(self) -> float | None:
-        """The tolerance of the relative gap, if training stops at it."""
+        """The tolerance of the relative gap, if training stops by the gap."""
         stops_at_gap = getattr(self.model, "stopping", "gap") == "gap"
         return float(self.model.tol) if stops_at_gap and self.model.tol is not None else None
 
 
 def trained_section(about: About) -> Section:
-    """Return the training problem: words, formula, parameters."""
+    """Return the training problem: description, formula, parameters."""
     model, kind = about.model, about.facts["formulation"]
     given = {
         "intercept": bool(model.fit_intercept),
         "offsets": getattr(model, "class_offset", None) is not None,
     }
     if kind is None:
-        name = f"Linear classifier, {_loss(model.loss)}, by stochastic steps"
+        name = f"Linear classifier, {_loss(model.loss)}, trained by stochastic steps"
         words = formulas.STOCHASTIC_WORDS[model.loss]
         formula = formulas.stochastic_objective(model.loss, **given)
     else:
@@ -133,7 +133,7 @@ def proven_section(about: About) -> Section:
     )
     violation = "largest violation of the optimality conditions"
     if about.facts["formulation"] == "logistic":
-        violation = "distance of the weights from the optimal ones, at most"
+        violation = "upper bound of the distance of the weights from the optimal weights"
     numbers = [
         ("P, the objective", f"{proof.primal_objective:.8g}"),
         ("D, a lower bound of the optimum", f"{proof.dual_objective:.8g}"),
@@ -148,10 +148,10 @@ def proven_section(about: About) -> Section:
 
 def _asked(about: About, proof: Certificate) -> str:
     if about.tol is None:
-        return f"Training was asked for violations of at most {about.model.tol:g}."
+        return f"The requested tolerance was a violation of at most {about.model.tol:g}."
     reached = proof.relative_gap <= about.tol
-    return f"Training was asked for a relative gap of at most {about.tol:g}, and " + (
-        "reached it." if reached else "ended before it was reached."
+    return f"The requested tolerance was a relative gap of at most {about.tol:g}; training " + (
+        "reached it." if reached else "ended before reaching it."
     )
 
 
@@ -194,7 +194,7 @@ def size(n_bytes: float) -> str:
 
 
 def versions_section() -> Section:
-    """Return the versions of the software that made the report."""
+    """Return the versions of the software that wrote the report."""
     pairs = [
         ("manyclass", __version__),
         ("Python", platform.python_version()),
@@ -207,21 +207,21 @@ def versions_section() -> Section:
 
 
 def features_section(model: Estimator, n: int, names: Array | None) -> Section:
-    """Return the n features of the largest weights of every class, or of the first classes."""
+    """Return the n features with the largest weights of every class, or of the first classes."""
     best = model.top_features(n, names)
     labels = list(best)[:FEATURE_CLASSES]
     note = FEATURES
     if len(labels) < len(best):
         note += f" The first {len(labels):,} of {len(best):,} classes; top_features has all."
     rows = [[shown(label), _features(best[label])] for label in labels]
-    caption, titles = "Features of the largest weights", ("class", "features")
+    caption, titles = "Features with the largest weights", ("class", "features")
     whole = table(caption, titles, rows, n_left=2, search="classes", first=AT_FIRST)
     return Section("features", "Features", "Features", [paragraph(note), whole])
 
 
 def _features(features: list[tuple[Label, float]]) -> Child:
     if not features:
-        return "none of positive weight"
+        return "none with a positive weight"
     return joined(
         element("span", shown(name), " ", element("small", f"{weight:.3g}"), class_="feature")
         for name, weight in features

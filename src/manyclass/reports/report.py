@@ -1,4 +1,4 @@
-"""Write one HTML page about a model and its predictions of labelled data."""
+"""Write an HTML page about a model and its predictions on labelled data."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from manyclass.utils.types import Array
 if TYPE_CHECKING:
     from manyclass.persistence.composites import Model
 
-TOP = 10  # features of a class, where they have names
+TOP = 10  # features of a class, if they have names
 OF_SETS = {"f1_micro": "micro F1", "f1_macro": "macro F1", "accuracy": "whole sets right"}
 
 
@@ -47,45 +47,48 @@ def write_report(
     title: str = "Model report",
     origin: str = "",
 ) -> None:
-    """Write an HTML page about a model: training problem, certificate, and predictions of data.
+    """Write an HTML report about a model: training problem, certificate, and predictions on data.
 
-    One HTML file, which needs no network and no other file. Without data it shows what is known
-    from the model: the problem that was solved, parameters, certificate, convergence, features of
-    the largest weights, density and memory. With data also precision, recall and F1 of every class,
-    the confusion matrix (of more than 40 classes, the most confused pairs), and the calibration of
-    probabilities where there are any.
+    The report is one self-contained HTML file. Without data, it shows the training problem,
+    parameters, certificate, convergence, the features with the largest weights, density and memory.
+    With data, it also shows precision, recall and F1 of every class, the confusion matrix (for more
+    than 40 classes, the most confused pairs), and the calibration of probabilities, if there are
+    any.
 
     Parameters
     ----------
     path : str or path-like
-        Where to; an existing file is replaced. The file appears whole or not at all.
+        File to write; an existing file is replaced. The file is written completely or not at all.
     model : MulticlassSVC, MultinomialLogisticRegression, StochasticClassifier or MultilabelSVC
-        Fitted, or one with CV; or a fitted Pipeline that ends in one, whose steps name the features
-        if they can.
+        A fitted model, also with CV; or a fitted Pipeline that ends with one. The names of features
+        are taken from the steps, if possible.
     X : {array-like, sparse matrix} of shape (n_samples, n_features), default=None
-        Rows to judge the model by, or what the Pipeline takes; better not those of ``fit``.
+        Rows to evaluate the model on, ideally held out; or the input of the Pipeline.
     y : array-like of shape (n_samples,), default=None
-        Their labels; one that is no class of the model counts as an error. Of a MultilabelSVC a
-        matrix of 0 and 1, or sets, of its labels.
+        True labels; labels that are not a class of the model count as errors. For a MultilabelSVC,
+        an indicator matrix or label sets.
     feature_names : array-like of shape (n_features,), default=None
-        ``feature_names_in_`` when None.
+        None: ``feature_names_in_``.
     top_features : int, default=None
-        How many features to show for each class. None: 10 where they have names, else none.
+        Number of features to show for each class. None: 10 if they have names, else 0.
     taxonomy : Taxonomy, default=None
-        A tree whose nodes are the labels, for scores by it, as ``evaluate`` has them.
+        A tree with the labels as nodes, for hierarchical scores. None: the taxonomy that the model
+    was trained with, if any.
     title : str, default="Model report"
-    origin : str, default=""
+        Title of the page.
+        origin : str, default=""
         A line below the title, such as the names of files.
 
     Raises
     ------
     TypeError
-        If the model is of another kind.
+        If the model is of a different type.
     sklearn.exceptions.NotFittedError
-        If it is not fitted.
+        If the model is not fitted.
     ValueError
-        If only one of X and y is given, if they do not fit the model or each other, if there are
-        not as many names as features, or top_features is no integer of at least 1.
+        If only one of X and y is given; if they do not fit the model or differ in length; if the
+        number of names differs from the number of features; or if `top_features` is not an integer
+        of at least 1.
     OSError
         If the file cannot be written.
 
@@ -136,7 +139,7 @@ def report_page(
     if top_features is not None:
         top_features = checked_count(top_features, "top_features")
     if (X is None) != (y is None):
-        raise ValueError("a report needs both X and y to judge the model, or neither")
+        raise ValueError("a report needs both X and y, to evaluate the model, or neither")
     names = names_of_features(
         feature_names, _known_names(classifier, steps), classifier.n_features_in_
     )
@@ -150,7 +153,7 @@ def report_page(
     found = sets = None
     if isinstance(classifier, MultilabelSVC):
         if taxonomy is not None:
-            raise ValueError("taxonomy= is for models whose rows have one class")
+            raise ValueError("taxonomy= requires a model with one class per row")
         if X is not None and y is not None:
             rows = model[:-1].transform(X) if isinstance(model, Pipeline) else X
             sets = score_label_sets(classifier, rows, y)
@@ -174,7 +177,7 @@ def report_page(
 
 
 def _classifier(model: Model) -> Estimator:
-    """Return the linear classifier that a model is, ends in, or has chosen."""
+    """Return the linear classifier of a model: itself, the last step, or the best estimator."""
     last = model.steps[-1][1] if hasattr(model, "steps") else model
     if isinstance(last, CrossValidationMixin | MultilabelSVCCV):
         check_is_fitted(last)
@@ -205,10 +208,10 @@ def _known_names(classifier: Estimator, steps: Pipeline | None) -> Array | None:
 
 
 def names_out(steps: Pipeline) -> Array | None:
-    """Return the names that the steps before a classifier give to its features, if they can."""
+    """Return the names of the features after the steps before a classifier, if available."""
     try:
         return np.asarray(steps.get_feature_names_out(), dtype=object)
-    except (AttributeError, ValueError):  # a step does not know, such as one that hashes
+    except (AttributeError, ValueError):  # a step has no names, for example a hashing step
         return None
 
 
@@ -217,7 +220,7 @@ def _number(value: float | None) -> str | None:
 
 
 def _scored(found: Evaluation | MultilabelScores | None) -> list[tuple[str, str | None]]:
-    """Return the scores of a page's head."""
+    """Return the scores in the head of the page."""
     if found is None:
         return []
     if isinstance(found, MultilabelScores):
@@ -258,7 +261,7 @@ def _header(
         note = paragraph("No labelled data were given, so predictions are not evaluated.")
     elif isinstance(found, Evaluation) and found.codes.n_unseen:
         note = paragraph(
-            f"{found.codes.n_unseen:,} of the test rows have a label that is no class of the "
+            f"{found.codes.n_unseen:,} of the test rows have a label that is not a class of the "
             "model; they count as errors."
         )
     line = paragraph(origin) if origin else None

@@ -1,4 +1,4 @@
-"""Scores of predictions by a taxonomy: distances, hierarchical F1, accuracy of each level.
+"""Scores of predictions in a taxonomy: distances, hierarchical F1, accuracy of each level.
 
 Formulas and sources: ``manyclass.problem.taxonomy``.
 """
@@ -42,7 +42,7 @@ class TreeMetrics:
         return cls(tree.mean_distance(y, predicted), tree.f1_score(y, predicted), levels)
 
     def as_dict(self) -> Settings:
-        """Return them ready for JSON; a level that no true label reaches is None."""
+        """Return the scores as JSON values; a level that no true label reaches is None."""
         levels = [None if np.isnan(share) else share for share in self.by_level.tolist()]
         return {
             "mean_distance": self.mean_distance,
@@ -51,7 +51,7 @@ class TreeMetrics:
         }
 
     def lines(self) -> list[str]:
-        """Return them as text."""
+        """Return the scores as text."""
         shares = [f"{100 * share:.1f}" for share in self.by_level[~np.isnan(self.by_level)]]
         return [
             f"distance  {self.mean_distance:7.3f}  on average, in the taxonomy",

@@ -1,5 +1,5 @@
-"""Rows that answer with sums: what solvers ask, and where the rows are.
+"""Sums over rows for solvers, independent of where the rows are stored.
 
-May import problem and utils. Begin with questions.py: a place where rows are is one class with
-these methods, and a solver never knows which.
+May import problem and utils. Begin with questions.py: there is a class with these methods for each
+place of the rows, and solvers do not depend on the place.
 """

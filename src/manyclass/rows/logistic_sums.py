@@ -2,8 +2,8 @@
 
     min_W  P(W) = 1/2 ||W||^2 + sum_i C_i (log sum_c exp(s_ic) - s_i,y_i),   s_i = W^T x_i + b_i
 
-with base scores b_i, or 0. Loss, gradient, Hessian products, the terms of the certificate
-(logistic/kernels.hpp), and what preconditioners are made of (preconditioners.py), with
+with base scores b_i, or 0. The sums are loss, gradient, Hessian products, the terms of the
+certificate (logistic/kernels.hpp), and sums for preconditioners (preconditioners.py), with
 p_i = softmax(s_i), S_i = diag p_i - p_i p_i^T, t_i = tr S_i = 1 - ||p_i||^2:
 
     squares     sum_i C_i x_ij^2
@@ -34,23 +34,23 @@ from manyclass.utils.types import Array
 
 SCORES_AT_A_TIME = 1 << 20
 NUMBERS_AT_A_TIME = 1 << 21
-VALUES_AT_A_TIME = 1 << 24  # of X
+VALUES_AT_A_TIME = 1 << 24  # size of X
 
 
 class LogisticRows(SmoothLossSums):
-    """The rows of a problem: all, or a part of them.
+    """All or some rows of a problem.
 
-    W comes as the kernels have it (logistic/layouts.hpp): a row for each feature or, if
+    W has the layout of the kernels (logistic/layouts.hpp): a row for each feature or, if
     `class_major`, for each class.
 
     Parameters
     ----------
     problem : Problem
-        Of these rows; there may be none.
+        The problem of these rows; there may be none.
     n_jobs : int, default=1
         Threads.
     first : int, default=0
-        Number of the first row among all.
+        Number of the first row among all rows.
     """
 
     def __init__(self, problem: Problem, n_jobs: int = 1, first: int = 0) -> None:
@@ -62,7 +62,7 @@ class LogisticRows(SmoothLossSums):
         self._sample: tuple[tuple[int, int], NDArray[np.float64], NDArray[np.float64]] | None = None
 
     def count(self, sizes: NDArray[np.int64], costs: NDArray[np.float64]) -> None:
-        """Count rows and numbers of X; add up C_i, of all and of each class."""
+        """Add the numbers of rows and values of X, and the sums of C_i, in total and by class."""
         data = self.problem.dataset
         sizes += data.n_examples, len(data.values)
         costs[0] += self.problem.costs.sum()
@@ -91,7 +91,7 @@ class LogisticRows(SmoothLossSums):
     ) -> None:
         """Add up the terms of the gap (``GapTerms``) at a W in float64 and the u of its scores.
 
-        And W(u) and sum_i C_i (e_{y_i} - u_i), unless these arrays are empty.
+        Also add W(u) and sum_i C_i (e_{y_i} - u_i), unless these arrays are empty.
         """
         into = sums if sums.size else None
         found = self.trainer.inspect(wide, largest, None, leaves, enters, into, left, class_major)
@@ -104,7 +104,7 @@ class LogisticRows(SmoothLossSums):
         )
 
     def squares(self, total: NDArray[np.float64]) -> None:
-        """Add up C_i x_ij^2, that of the appended feature last."""
+        """Add up C_i x_ij^2, with the appended feature last."""
         data, costs = self.problem.dataset, self.problem.costs
         row = max(1, len(data.values) // max(1, data.n_examples))
         step = max(1, VALUES_AT_A_TIME // (row * (8 if exceeds_memory(data) else 1)))
@@ -122,7 +122,7 @@ class LogisticRows(SmoothLossSums):
         total: NDArray[np.float64],
         weight: NDArray[np.float64],
     ) -> None:
-        """Add up C_i p_ic (1 - p_ic), and C_i, of this part's share of the wanted rows."""
+        """Add up C_i p_ic (1 - p_ic), and C_i, over this part's share of the sample."""
         for costs, P in self._probabilities(W, class_major, self._sampled_rows(n_all, wanted)):
             total += costs @ (P * (1 - P))
             weight += costs.sum()
@@ -142,7 +142,7 @@ class LogisticRows(SmoothLossSums):
             trace += float(costs @ (1 - (P * P).sum(axis=1)))
 
     def sampled_cost(self, n_all: int, wanted: int, total: NDArray[np.float64]) -> None:
-        """Add up C_i of this part's share of the wanted rows."""
+        """Add up C_i over this part's share of the sample."""
         total += self._sampled(n_all, wanted)[1].sum()
 
     def gram(
@@ -154,7 +154,7 @@ class LogisticRows(SmoothLossSums):
         scale: float,
         total: NDArray[np.float64],
     ) -> None:
-        """Add up C_i t_i x_i x_i^T of this part's share of the wanted rows, C_i scaled."""
+        """Add up C_i t_i x_i x_i^T over this part's share of the sample, with scaled C_i."""
         X, costs = self._sampled(n_all, wanted)
         P = self._sampled_probabilities(W, class_major, n_all, wanted)
         weights = (costs * scale) * (1 - (P * P).sum(axis=1))
@@ -169,10 +169,10 @@ class LogisticRows(SmoothLossSums):
         scale: float,
         total: NDArray[np.float64],
     ) -> None:
-        """Add up C_i (S_i + t_i 1 1^T / k^2) (x) x_i x_i^T, class by class, its lower half.
+        """Add up C_i (S_i + t_i 1 1^T / k^2) (x) x_i x_i^T by classes, the lower half.
 
-        Of this part's share of the wanted rows, C_i scaled. S_i has no curvature along what all
-        classes share: gradients have nothing there, and rounding would make it negative.
+        The sum is over this part's share of the sample, with scaled C_i. S_i has no curvature along
+        1, where gradients are 0; without the second term, rounding would make it negative.
         """
         X, costs = self._sampled(n_all, wanted)
         P = self._sampled_probabilities(W, class_major, n_all, wanted)
@@ -182,12 +182,12 @@ class LogisticRows(SmoothLossSums):
         return as_matrix(W, self.problem, class_major=class_major)
 
     def _sampled_rows(self, n_all: int, wanted: int) -> NDArray[np.intp]:
-        """Return this part's share of so many rows, evenly spread over all."""
+        """Return this part's share of a sample of rows, evenly spaced over all rows."""
         rows = np.linspace(0, n_all - 1, min(n_all, wanted)).astype(np.intp) - self.first
         return rows[(rows >= 0) & (rows < self.problem.dataset.n_examples)]
 
     def _sampled(self, n_all: int, wanted: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Return its share of so many rows, with the appended feature, and their C_i."""
+        """Return this part's share of a sample, with the appended feature, and its C_i."""
         if self._sample is None or self._sample[0] != (n_all, wanted):
             data, rows = self.problem.dataset, self._sampled_rows(n_all, wanted)
             part = data.rows(rows)
@@ -209,7 +209,7 @@ class LogisticRows(SmoothLossSums):
     def _probabilities(
         self, W: Array, class_major: bool, rows: NDArray[np.intp] | None
     ) -> Iterator[tuple[NDArray[np.float64], Array]]:
-        """Yield C_i and p_i of some rows after the others; of all, not copied, where None."""
+        """Yield C_i and p_i in blocks of the given rows; None: all rows, without copying."""
         data, matrix = self.problem.dataset, np.ascontiguousarray(self._matrix(W, class_major))
         step = max(1, SCORES_AT_A_TIME // data.n_classes)
         for begin in range(0, data.n_examples if rows is None else len(rows), step):

@@ -1,7 +1,7 @@
-"""Rows in one part or several: each is asked, and the answers are added in the same order.
+"""Rows in one or several parts, whose sums are added in a fixed order.
 
-No row moves: W goes to the parts, and sums come back as arrays, float32 for products with float32
-rows and float64 for certificates.
+Rows are not moved: W is passed to the parts, and sums are returned as arrays, float32 for products
+with float32 rows and float64 for certificates.
 """
 
 from __future__ import annotations
@@ -15,35 +15,35 @@ import numpy as np
 from manyclass.problem.problem import Problem
 from manyclass.utils.types import Array
 
-# A method of an interface of questions.py, and what it is given before the arrays to add to.
+# Arguments of a method in questions.py before the arrays to add to.
 Question: TypeAlias = Callable[..., None]
 Arguments: TypeAlias = "Sequence[Array | float]"
-ALIGNMENT = 64  # bytes, of W and its sums in the kernels
+ALIGNMENT = 64  # alignment in bytes, of W and its sums in the kernels
 
 
 class PartOfRows(Protocol):
-    """Some rows of a problem, which answer an interface of questions.py."""
+    """Some rows of a problem, with an interface of questions.py."""
 
     problem: Problem
     first: int
 
 
 class Parts(Protocol):
-    """All rows of a problem, in one part or several."""
+    """All rows of a problem, in one or several parts."""
 
     @property
     def n_parts(self) -> int:
         """Number of parts."""
 
     def add(self, question: Question, given: Arguments, into: Sequence[Array]) -> None:
-        """Add the answers of all parts to arrays, always in the same order."""
+        """Add the results of all parts to arrays, always in the same order."""
 
     def broadcast(self, values: Array) -> None:
-        """Give every process the numbers of the first: rounding may differ between machines."""
+        """Return the numbers of the first process, as rounding may differ between machines."""
 
 
 def answer(rows: object, question: Question, given: Arguments, into: Sequence[Array]) -> None:
-    """Let rows answer a question by their own method of its name."""
+    """Call the method of the rows with the given name."""
     getattr(rows, question.__name__)(*given, *into)
 
 
@@ -53,7 +53,7 @@ class OnePart:
     Parameters
     ----------
     rows : object
-        Whose methods are asked.
+        The rows whose methods are called.
     """
 
     n_parts = 1
@@ -62,30 +62,30 @@ class OnePart:
         self.rows = rows
 
     def add(self, question: Question, given: Arguments, into: Sequence[Array]) -> None:
-        """Add its answer."""
+        """Add the results of the part to arrays."""
         answer(self.rows, question, given, into)
 
     def broadcast(self, values: Array) -> None:
-        """Leave the numbers as they are."""
+        """Return the numbers unchanged."""
 
 
 class LocalParts:
     """Parts in this process.
 
-    One after the other they add to the same sums: parts that are mapped from disk are then read
-    in sequential passes. Threads need sums of their own.
+    Without threads, parts add to the same sums one after the other, so that parts mapped from disk
+    are read sequentially. Threads have separate sums.
 
     Parameters
     ----------
     parts : sequence of rows
-        In their order; each has a problem, and ``first``, the number of its first row.
+        Parts in order; each has a problem, and ``first``, the number of its first row.
     n_jobs : int, default=1
-        Threads that ask the parts.
+        Threads that call the parts.
     """
 
     def __init__(self, parts: Sequence[PartOfRows], n_jobs: int = 1) -> None:
         if not parts:
-            raise ValueError("there must be a part at least")
+            raise ValueError("there must be at least one part")
         self.parts, self.n_jobs = parts, n_jobs
         first = 0
         for part in parts:
@@ -98,7 +98,7 @@ class LocalParts:
         return len(self.parts)
 
     def add(self, question: Question, given: Arguments, into: Sequence[Array]) -> None:
-        """Add the answers of all parts to arrays, in the order of the parts."""
+        """Add the results of all parts to arrays, in the order of the parts."""
         if self.n_jobs == 1:
             for part in self.parts:
                 answer(part, question, given, into)
@@ -115,11 +115,11 @@ class LocalParts:
                     total += one
 
     def broadcast(self, values: Array) -> None:
-        """Leave the numbers as they are."""
+        """Return the numbers unchanged."""
 
 
 def zeros_like(array: Array) -> Array:
-    """Return zeros of its shape, aligned as the kernels want them."""
+    """Return zeros of the same shape, aligned for the kernels."""
     memory = np.zeros(array.nbytes + ALIGNMENT, np.uint8)
     begin = -memory.ctypes.data % ALIGNMENT
     zeros = memory[begin : begin + array.nbytes].view(array.dtype)

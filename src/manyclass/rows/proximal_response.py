@@ -3,14 +3,14 @@
     phi_i(W) = max_{z in Z_i} [z . xi_i(W) - epsilon/2 ||z - zbar_i||^2 - r_i/2 ||z||^2]
 
 with r_i = 1 / (2 C_i) for the squared hinge, else 0. The maximizer z_i is a projection, with the
-derivative J_i on its free z; B_i takes scores to slacks (formulas: newton/proximal_kernels.hpp):
+derivative J_i on its free z; B_i maps scores to slacks (formulas: newton/proximal_kernels.hpp):
 
     respond     W(z), and sums of the maximized terms
     slopes      sum_i d phi_i / dt at W + t step
     hessian     sum_i (B_i^T J_i B_i) (x) x_i x_i^T, block by block
 
-These kernels are matrix products of few features, for rows in parts and for formulations whose z
-are in lists; the others' are compiled (cpp/newton).
+These kernels are matrix products with few features, for rows in parts and for formulations with z
+in lists; for other problems, kernels are compiled (cpp/newton).
 """
 
 from __future__ import annotations
@@ -28,13 +28,13 @@ from manyclass.utils.input_rows import is_sparse
 from manyclass.utils.types import Array
 
 NUMBERS_AT_A_TIME = 1 << 21
-# Of respond: the terms phi_i; ||z - zbar||^2; (z - zbar) . (xi - r zbar); r ||z - zbar||^2;
+# Terms of respond: phi_i; ||z - zbar||^2; (z - zbar) . (xi - r zbar); r ||z - zbar||^2; number of
 # examples with free z.
 RESPONSE_TERMS = 5
 
 
 def n_blocks(problem: Problem) -> int:
-    """Return how many blocks the Hessian has: of each class, or each pair of classes."""
+    """Return the number of blocks of the Hessian: one per class, or per pair of classes."""
     k = problem.dataset.n_classes
     return k if problem.formulation.is_separable else k * (k + 1) // 2
 
@@ -70,7 +70,7 @@ class ProximalRows(ProximalResponse):
         data = problem.dataset
         self.problem, self.centre = problem, centre
         self._ridge = 0.5 / problem.costs if problem.slack_loss.has_ridge else 0 * problem.costs
-        # Rows of zeros have a constant loss: their z stays 0.
+        # Rows of zeros have a constant loss, so their z stays 0.
         self._counts = np.ones(data.n_examples, bool) if data.bias else data.has_features()
         self._known: tuple[Array, NDArray[np.float64]] | None = None  # W and its scores
 
@@ -116,7 +116,7 @@ class ProximalRows(ProximalResponse):
                 total[place] += (z * change).sum()
 
     def hessian(self, W: NDArray[np.float64], epsilon: float, blocks: NDArray[np.float64]) -> None:
-        """Add the blocks (c, b), b <= c, or those of each class, shape (blocks, d + 1, d + 1)."""
+        """Add the blocks (c, b), b <= c, or one block per class, shape (blocks, d + 1, d + 1)."""
         for part, xi in self._slacks(W):
             found = self._project(part, xi, epsilon)
             active = np.flatnonzero(found.free.any(axis=1))
@@ -137,7 +137,7 @@ class ProximalRows(ProximalResponse):
         return to
 
     def _rows_at_a_time(self, width: int) -> int:
-        """Return how many rows of so many numbers, and of X, are taken at a time."""
+        """Return the number of rows to process at a time, given the numbers per row besides X."""
         return max(1, NUMBERS_AT_A_TIME // max(width, self.problem.dataset.n_features))
 
     def _parts(self) -> Iterator[slice]:
@@ -149,7 +149,7 @@ class ProximalRows(ProximalResponse):
             yield slice(begin, min(begin + step, n))
 
     def _slacks(self, W: NDArray[np.float64]) -> Iterator[tuple[slice, NDArray[np.float64]]]:
-        """Yield xi of some rows after the others, -inf where z must be 0; scores are kept."""
+        """Yield xi in blocks of rows, -inf if z must be 0; scores are cached."""
         known = self._known
         if known is None or not np.array_equal(known[0], W):
             scores = np.empty(self.centre.shape)
@@ -180,7 +180,7 @@ class ProximalRows(ProximalResponse):
         return Projected(z, (z > 0) & (z < upper), full)
 
     def _slack_changes(self, part: slice, scores: NDArray[np.float64]) -> NDArray[np.float64]:
-        """B_i of some rows: the change of slacks for one of scores; 0 where c is no target."""
+        """Return B_i applied to changes of scores: changes of slacks; 0 if c is not a target."""
         problem, labels = self.problem, self.problem.dataset.labels[part]
         rows = np.arange(len(labels))
         own = scores[rows, labels]
@@ -208,7 +208,7 @@ class ProximalRows(ProximalResponse):
         epsilon: float,
         blocks: NDArray[np.float64],
     ) -> None:
-        """Add the blocks of the rows at some places of a part."""
+        """Add the blocks of some rows of a part."""
         data, rows = self.problem.dataset, part.start + places
         some = data.rows(rows)
         dense = np.asarray(some.toarray() if is_sparse(some) else some, np.float64)
@@ -228,13 +228,13 @@ class ProximalRows(ProximalResponse):
     def _curvatures(
         self, labels: NDArray[np.int32], free: NDArray[np.float64], full: NDArray[np.bool_]
     ) -> NDArray[np.float64]:
-        """B_i^T J_i B_i of some rows, without its factor 1 / (epsilon + r_i): (rows, k, k)."""
+        """Return B_i^T J_i B_i of some rows without 1 / (epsilon + r_i), shape (rows, k, k)."""
         rows, classes = np.arange(len(labels)), np.arange(free.shape[1])
         shares = free / np.sqrt(np.maximum(1, free.sum(axis=1)))[:, None] * full[:, None]
         J = np.asarray(-shares[:, :, None] * shares[:, None, :])
         J[:, classes, classes] += free
         if self.problem.formulation.is_relative:
-            sums = J.sum(axis=2)  # z_y is no dual variable: its row is 0
+            sums = J.sum(axis=2)  # z_y is not a dual variable: its row is 0
             J[rows, labels, :] = J[rows, :, labels] = -sums
             J[rows, labels, labels] = sums.sum(axis=1)
         else:
@@ -244,7 +244,7 @@ class ProximalRows(ProximalResponse):
 
 
 def on_simplex(point: NDArray[np.float64], bounds: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Project rows to z >= 0 with these sums: those whose positive part has a larger one.
+    """Project rows with a larger sum of the positive part to z >= 0 with the given sums.
 
     Source: Held, Wolfe, Crowder, Validation of subgradient optimization, 1974.
     """
@@ -260,7 +260,7 @@ def on_simplex(point: NDArray[np.float64], bounds: NDArray[np.float64]) -> NDArr
 def _add_squares(
     X: NDArray[np.float64], weights: NDArray[np.float64], block: NDArray[np.float64]
 ) -> None:
-    """Add up w x x^T of the rows whose weight is not 0."""
+    """Add up w x x^T over the rows with non-zero weight."""
     some = np.flatnonzero(weights)
     if len(some):
         rows = X[some]

@@ -1,16 +1,16 @@
-"""Questions that solvers ask of rows: an interface for each kind.
+"""Interfaces of sums over rows, which solvers call.
 
-Answers are sums over the rows. They are added to the arrays that come last, so that rows may be in
-parts, which are asked one after the other or at the same time (parts.py). Rows are in the memory of
-this process, mapped, on another rank or on a worker of a cluster: a class with these methods.
+The sums are added to the last arguments, so that rows may be in parts, which are called one after
+the other or in parallel (parts.py). Rows are in the memory of this process, memory-mapped, on a
+different rank or on a worker of a cluster; each place has a class with these methods.
 
     SmoothLossSums      of a smooth loss: gradient, Hessian, terms of the gap (logistic_sums.py)
     SquaredHingeTerms   of the certificate of a squared hinge (arrays/svm/squared_hinge.py)
     ProximalResponse    of the proximal problem of Newton's method (proximal_response.py)
     ConsensusRounds     updates of z in rounds, terms of the gap (distributed/rows/svm_rows.py)
 
-Updates in order, and the terms of their certificates, are the engines' (solvers/engines.py): they
-need W at once.
+Sequential updates, and the terms of their certificates, are in the engines (solvers/engines.py),
+because they need all of W.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ from manyclass.utils.types import Array
 
 
 class SmoothLossSums(Protocol):
-    """Sums of a smooth loss, from which its primal is minimized; W as the kernels have it."""
+    """Sums of a smooth loss for minimizing the primal, with W in the layout of the kernels."""
 
     def count(self, sizes: NDArray[np.int64], costs: NDArray[np.float64]) -> None:
-        """Count rows and numbers of X; add up C_i, of all and of each class."""
+        """Add the numbers of rows and values of X, and the sums of C_i, in total and by class."""
 
     def gradient(
         self, W: Array, class_major: bool, gradient: Array, loss: NDArray[np.float64]
@@ -62,7 +62,7 @@ class SmoothLossSums(Protocol):
         total: NDArray[np.float64],
         weight: NDArray[np.float64],
     ) -> None:
-        """Add up the variance of each class, and C_i, of this part's share of the wanted rows."""
+        """Add up the variance of each class, and C_i, over this part's share of the sample."""
 
     def moments(
         self, W: Array, class_major: bool, total: NDArray[np.float64], trace: NDArray[np.float64]
@@ -70,7 +70,7 @@ class SmoothLossSums(Protocol):
         """Add up C_i S_i and C_i t_i."""
 
     def sampled_cost(self, n_all: int, wanted: int, total: NDArray[np.float64]) -> None:
-        """Add up C_i of this part's share of the wanted rows."""
+        """Add up C_i over this part's share of the sample."""
 
     def gram(
         self,
@@ -81,7 +81,7 @@ class SmoothLossSums(Protocol):
         scale: float,
         total: NDArray[np.float64],
     ) -> None:
-        """Add up C_i t_i x_i x_i^T of this part's share of the wanted rows."""
+        """Add up C_i t_i x_i x_i^T over this part's share of the sample."""
 
     def hessian(
         self,
@@ -92,7 +92,7 @@ class SmoothLossSums(Protocol):
         scale: float,
         total: NDArray[np.float64],
     ) -> None:
-        """Add up the Hessian of this part's share of the wanted rows."""
+        """Add up the Hessian over this part's share of the sample."""
 
 
 class SquaredHingeTerms(Protocol):
@@ -104,10 +104,10 @@ class SquaredHingeTerms(Protocol):
     def best_duals(
         self, W: Array, of_duals: NDArray[np.float64], sizes: NDArray[np.float64]
     ) -> None:
-        """Add W(z); write what bounds its rounding in the place of this part."""
+        """Add W(z); write the terms of its rounding bound to the row of this part."""
 
     def prove(self, W: Array, norm: float, terms: NDArray[np.float64]) -> None:
-        """Write the terms of the gap at W and z in the place of this part."""
+        """Write the terms of the gap at W and z to the row of this part."""
 
 
 class ProximalResponse(Protocol):
@@ -145,10 +145,10 @@ class ConsensusRounds(Protocol):
     def count(
         self, sizes: NDArray[np.int64], holders: NDArray[np.int64], zero: NDArray[np.float64]
     ) -> None:
-        """Count rows, numbers of X and the parts that have a feature; add up P(0)."""
+        """Add the numbers of rows and values of X, 1 for each feature of its rows, and P(0)."""
 
     def squares(self, total: NDArray[np.float64]) -> None:
-        """Add sum_i x_ij^2; NaN if rows stay as they are."""
+        """Add sum_i x_ij^2; NaN if rows are not scaled."""
 
     def round(
         self,
@@ -162,7 +162,7 @@ class ConsensusRounds(Protocol):
         of_duals: NDArray[np.float64],
         counts: NDArray[np.float64],
     ) -> None:
-        """Take the local problem further; add its W and W(z)."""
+        """Continue the local problem; add its W and W(z)."""
 
     def inspect(
         self,
@@ -172,7 +172,7 @@ class ConsensusRounds(Protocol):
         norm: float,
         terms: NDArray[np.float64],
     ) -> None:
-        """Write the terms of the gap at V and z in the place of this part."""
+        """Write the terms of the gap at V and z to the row of this part."""
 
     def move_duals(
         self,

@@ -1,6 +1,6 @@
 """The solvers, each with its certificate.
 
-May import problem, prediction and all below. Begin with sequential_dual.py.
+May import problem, prediction and the layers below. Begin with sequential_dual.py.
 """
 
 from typing import TYPE_CHECKING

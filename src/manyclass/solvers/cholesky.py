@@ -1,4 +1,4 @@
-"""Products with (I + H)^-1 by Cholesky, for an H that is semi-definite but for rounding."""
+"""Products with (I + H)^-1 by Cholesky, for an H that is semi-definite up to rounding."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ from numpy.typing import NDArray
 
 Solve: TypeAlias = Callable[[NDArray[np.float64]], NDArray[np.float64]]
 
-# Rounding must not make H indefinite: shares that are added to its diagonal, for each of its rows,
-# the larger ones where costs vary so widely that the smaller ones are too small.
+# Rounding must not make H indefinite: these shares are added to its diagonal, per row of H. Larger
+# shares are for widely varying costs, if the smaller ones do not suffice.
 ROUNDING = (8 * float(np.finfo(np.float64).eps), 1e-12, 1e-9, 1e-6)
 
 
 def inverse_of(H: NDArray[np.float64]) -> Solve:
     """Return the product with (I + H)^-1; H is overwritten.
 
-    Where H cannot be factorized, as it is not finite or far from semi-definite, that of its
-    diagonal.
+    If H cannot be factorized, because it is not finite or far from semi-definite, only its diagonal
+    is used.
     """
     curvature = H.diagonal().copy()
     for share in ROUNDING:

@@ -1,12 +1,12 @@
 """Engines: W and z of a problem, the loops over them by the compiled core, and certificates.
 
-A method (sequential_dual.py) calls the loops, and sees W as an array of shape (d + 1, k) and z as a
-CSR array of shape (n, k). How they are laid out is known to ``cpp/engines`` alone.
+A method (sequential_dual.py) calls the loops, and uses W as an array of shape (d + 1, k) and z as a
+CSR array of shape (n, k). Their layout in memory is internal to ``cpp/engines``.
 
-Certificates are of W as users have it, from what the passes of the core find (gap.hpp). Users have
-intercepts bias * w, rounded to the type of W, and, where W is to sum to zero, it is its projection
-that counts: of rounding, a mean is left. The penalty of an intercept b is that of b / bias, where
-loops have a bias that is rounded to the type of X.
+Certificates are for the W that estimators return, from the sums of the core's passes (gap.hpp).
+Returned intercepts are bias * w, rounded to the dtype of W. If W must sum to zero, its projection
+counts, because rounding leaves a mean. The penalty of an intercept b is the penalty of b / bias,
+although the loops use a bias that is rounded to the dtype of X.
 """
 
 from __future__ import annotations
@@ -41,16 +41,16 @@ from manyclass.solvers.weights.storage import (
 from manyclass.solvers.weights.tables import dense_from
 from manyclass.utils.types import Array, CsrArray
 
-NO_COMMON = np.empty(0)  # nothing is taken off every class
+NO_COMMON = np.empty(0)  # nothing is subtracted from every class
 
 
 class Returned(NamedTuple):
-    """W as users have it.
+    """W as estimators return it.
 
     Attributes
     ----------
     common : ndarray of shape (d + 1,), or empty
-        The mean, which is taken off every class.
+        The mean, which is subtracted from every class.
     norm : float
         ||W||, for the bound of the rounding of scores.
     penalty : float
@@ -76,7 +76,7 @@ class Returned(NamedTuple):
 
 
 class Found(NamedTuple):
-    """What a pass found of some examples or classes; as GapSums of the core."""
+    """Sums of a pass over some examples or classes, like GapSums of the core."""
 
     gap: float
     loss: float
@@ -85,7 +85,7 @@ class Found(NamedTuple):
 
     @classmethod
     def sum_of(cls, parts: Sequence[Findings]) -> Found:
-        """Return what the passes of all parts found."""
+        """Return the sums over the passes of all parts."""
         return cls(
             exact_sum([part.gap for part in parts]),
             exact_sum([part.loss for part in parts]),
@@ -107,7 +107,7 @@ class Findings(Protocol):
 
     @property
     def most_loss(self) -> float:
-        """Upper bound of that sum."""
+        """Upper bound of ``loss``."""
 
     @property
     def max_violation(self) -> float:
@@ -115,7 +115,7 @@ class Findings(Protocol):
 
 
 def as_returned(problem: Problem, weights: Array) -> Returned:
-    """Describe a dense W, shape (d + 1, k) or wider, as users have it."""
+    """Describe a dense W, shape (d + 1, k) or wider, as it is returned."""
     data = problem.dataset
     k = data.n_classes
     W = weights[:, :k]
@@ -126,21 +126,21 @@ def as_returned(problem: Problem, weights: Array) -> Returned:
 
 
 def returned_square(square: float, intercepts: Array, data: Dataset) -> tuple[float, float]:
-    """Return ||W||^2 with intercepts as users have them, and a bound of their distance.
+    """Return ||W||^2 with the returned intercepts, and a bound of their distance.
 
     Parameters
     ----------
     square : float
-        ||W||^2 as it is held.
+        ||W||^2 of the stored W.
     intercepts : ndarray
         The last row of W; zeros may be left out.
     data : Dataset
     """
     held = intercepts.astype(np.float64)
-    with np.errstate(over="ignore", invalid="ignore"):  # W that overflows is refused later
+    with np.errstate(over="ignore", invalid="ignore"):  # a W that overflows is refused later
         returned = returned_intercepts(intercepts, data)
         change = returned - held
-        # W(z) has the bias as it is given, too.
+        # W(z) also has the given bias.
         rounding = np.finfo(np.float64).eps + data.bias_error
         moved = np.linalg.norm(change) + rounding * np.linalg.norm(held)
         return square + float(change @ (returned + held)), float(moved)
@@ -154,10 +154,10 @@ def certificate_of(
     zero: float,
     n_examples: int | None = None,
 ) -> Certificate:
-    """Return the certificate of W, given what the passes found.
+    """Return the certificate of W, given the sums of the passes.
 
-    ``distance`` is an upper bound of that of the given W from W(z), ``zero`` is P(0);
-    ``n_examples`` are those of all passes, where the problem has others.
+    ``distance`` is an upper bound of ||W - W(z)|| for the given W, ``zero`` is P(0);
+    ``n_examples`` is the number of examples in all passes, if it differs from the problem's.
     """
     n, k = n_examples or problem.dataset.n_examples, problem.dataset.n_classes
     apart = (1 + problem.dataset.bias_error) * distance + at.moved
@@ -174,7 +174,7 @@ def certificate_of(
 
 
 def returned_intercepts(intercepts: Array, data: Dataset) -> NDArray[np.float64]:
-    """Return bias * w, rounded to the type of W, over bias as it is given."""
+    """Return bias * w, rounded to the dtype of W, divided by the given bias."""
     if data.bias == 0:
         return intercepts.astype(np.float64)
     returned = intercepts * intercepts.dtype.type(data.bias)
@@ -191,29 +191,29 @@ class Engine(_core.Engine):
     ----------
     problem : Problem
     rng : numpy.random.Generator, default=None
-        Orders the classes in tables, so that those of all threads fill evenly.
+        Orders the classes in tables, so that the tables of all threads fill evenly.
     n_jobs : int, default=1
         Threads.
     storage : {"dense", "class_major", "tables"}, default=None
-        Of W: dense with a row for each feature, with a row for each class (dense rows are then
-        visited in batches; not for one-vs-rest, whose groups of classes are separate), or hash
-        tables, class -> weight, one per feature (very many classes, Crammer-Singer and
+        Storage of W: dense with a row for each feature; dense with a row for each class (dense rows
+        are then visited in batches; not for one-vs-rest, which has separate groups of classes); or
+        hash tables, class -> weight, one per feature (very many classes, Crammer-Singer and
         Weston-Watkins). None chooses between the first two.
     lists : bool, default=False
-        Whether z must be held in lists, of few classes as well.
+        Whether z must be stored in lists even for few classes.
 
     Attributes
     ----------
     core : Problem of the core
     norms : ndarray of shape (n,), float64
-        q_i = ||x_i||^2, the appended feature included.
+        q_i = ||x_i||^2, including the appended feature.
     zero_objective : float
         P(0).
 
     Raises
     ------
     FloatingPointError
-        If the square of a row of X overflows.
+        If the squared norm of a row of X overflows.
     """
 
     def __init__(
@@ -238,13 +238,13 @@ class Engine(_core.Engine):
             order = problem.base.ranges.classes
         else:
             order = (rng or np.random.default_rng(0)).permutation(self._k).astype(np.int32)
-        n_jobs = min(n_jobs, cpu_count())  # more would only wait
+        n_jobs = min(n_jobs, cpu_count())  # more threads would only wait
         super().__init__(self.core, storage, n_jobs, order=order, dense_from=dense_from(problem))
 
     def certify_near(self, W: _core.Weights, rounding: float) -> Certificate:
-        """Compute P at another dense W and D at z; `rounding` is that of the engine's W.
+        """Compute P at a different dense W and D at z; `rounding` is for the engine's W.
 
-        Where W is to sum to zero over the classes, its mean is subtracted.
+        If W must sum to zero over the classes, its mean is subtracted.
         """
         if self.problem.formulation.centred:
             subtract_means(W.matrix)
@@ -269,9 +269,9 @@ class Engine(_core.Engine):
         return certificate_of(problem, at, found, distance, self.zero_objective)
 
     def dual_objective(self, z: CsrArray) -> float:
-        """Compute D at z and the engine's W, which is W(z), less the losses of empty rows.
+        """Estimate D at z and the engine's W, which is W(z), without the losses of empty rows.
 
-        As an estimate: certificates sum up the gap.
+        Certificates sum up the gap instead.
         """
         problem, costs = self.problem, self.problem.costs
         rows, values = np.repeat(np.arange(z.shape[0]), np.diff(z.indptr)), z.data
@@ -291,7 +291,7 @@ class Engine(_core.Engine):
         return self.W.matrix
 
     def load(self, z: CsrArray) -> None:
-        """Take over z, shape (n, k), 0 where x_i = 0."""
+        """Set z, shape (n, k), 0 if x_i = 0."""
         values = z.data.astype(np.float64)
         self.set_duals(z.indptr.astype(np.int64), z.indices.astype(np.int32), values)
 
@@ -310,7 +310,7 @@ class Engine(_core.Engine):
 
 
 def of_examples(z: CsrArray, some: NDArray[np.bool_]) -> CsrArray:
-    """Return z of some examples, without zeros; 0 for the others."""
+    """Return z of some examples, without zeros, and 0 for the others."""
     kept = sp.csr_array(sp.diags_array(some.astype(z.dtype)) @ z)
     kept.eliminate_zeros()
     return kept

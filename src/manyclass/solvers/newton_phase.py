@@ -32,26 +32,26 @@ from manyclass import _core
 from manyclass.problem.problem import Problem
 from manyclass.solvers.engines import Engine
 
-# Coordinate ascent ends when its gap is at most this part of P, or after this many epochs,
+# Coordinate ascent ends when its gap is at most this share of P, or after this many epochs,
 START, LATE = 0.3, 20
 # ... and if it would need more than this many passes over the examples.
 NEWTON_PASSES = 25
-# The same where the Hessian itself preconditions Newton's method (cpp/newton/whole_hessian.hpp),
-# which then takes few products from farther away: where W has so many numbers at most, and a factor
-# costs no more than so many products with the Hessian.
+# The same if the Hessian itself is the preconditioner (cpp/newton/whole_hessian.hpp), with which
+# Newton's method needs few products from a larger gap: if W has at most this size, and a
+# factorization costs at most this number of products with the Hessian.
 START_WHOLE, LATE_WHOLE = 0.45, 6
 FACTOR_PRODUCTS, FACTOR_COST = 8, 0.2
-# A start may be exact. Its gap counts as this part of P at least: a smaller eps hides in rounding.
+# A start may be exact. Its gap counts as at least this share of P, as rounding hides a smaller eps.
 LEAST_GAP = 1e-6
-# Passes over the examples after which a round ends; the next one then continues with the same
-# eps. Some good ones need hundreds.
+# Passes over the examples after which a round ends; the next round continues with the same eps.
+# Some effective rounds need hundreds.
 ROUND_PASSES = 1000
 # Rounds between rebuilds of W(zbar) and the scores.
 REBUILD_EVERY = 10
-# The phase ends after this many rounds in a row that do not lower the least gap to this part, or
-# only at this part of the pace that descent had; descent then has this many epochs before it is
-# tried again, and twice as many each time. A round of next to no steps counts for little: eps was
-# so large that it cost nothing.
+# The phase ends after this many rounds in a row that do not reduce the least gap to this share, or
+# reduce it only at this share of the rate of descent. Descent then runs for this many epochs before
+# the phase is tried again, doubled each time. A round with almost no steps counts little: its eps
+# was so large that it cost nothing.
 PATIENCE = 3
 IDLE_SHARE = 0.25
 PROGRESS = 0.9
@@ -239,14 +239,14 @@ class NewtonPhase:
     core : RoundSteps
         Newton steps around its z.
     length_of : callable, default=length_of_round
-        What makes them: ``length_on_parts`` for lists.
+        Function that runs them: ``length_on_parts`` for lists.
 
     Attributes
     ----------
     weights : Weights of the core
-        The W of least P so far.
+        The W with the least P so far.
     primal : float
-        Its P, less that of the examples with x_i = 0.
+        P of this W, without the examples with x_i = 0.
     running : bool
     """
 
@@ -258,16 +258,16 @@ class NewtonPhase:
     ) -> None:
         data = engine.problem.dataset
         self.core, self._length_of = core, length_of
-        self.scores = data.n_examples * data.n_classes  # of a pass
+        self.scores = data.n_examples * data.n_classes  # scores of a pass
         self.weights = engine.new_weights()
         self.primal = math.inf
         self.running = False
         self.epsilon = 0.0
         self.rounds = 0
         self.fruitless = 0.0
-        self.gap = math.inf  # the least since it began
-        self.rate = 0.0  # by how much a pass of descent lowered the gap's logarithm
-        self.wait = 0  # epochs of descent that are due
+        self.gap = math.inf  # the least gap since the phase began
+        self.rate = 0.0  # decrease of the gap's logarithm in a pass of descent
+        self.wait = 0  # remaining epochs of descent
         self.pause = PAUSE
 
     def begin(self, gap: float, rate: float = 0.0, primal: float | None = None) -> None:
@@ -292,7 +292,7 @@ class NewtonPhase:
         self.gap, self.rate = gap, rate
 
     def round(self) -> NewtonRound:
-        """Minimize, move the dual variables, lower eps."""
+        """Minimize, move the dual variables, decrease eps."""
         if self.rounds and self.rounds % REBUILD_EVERY == 0:
             self.core.rebuild(anew=False)
         budget = ROUND_PASSES * self.scores
@@ -300,7 +300,7 @@ class NewtonPhase:
         self.rounds += 1
         passes = found.evaluations / self.scores
         fall = max(-math.log(PROGRESS), self.rate * passes * SLOWER)
-        good = found.gap < self.gap * math.exp(-fall)  # neither rounding to 0 nor NaN is
+        good = found.gap < self.gap * math.exp(-fall)  # false for NaN and for values rounded to 0
         weight = IDLE_SHARE if found.steps <= IDLE_STEPS else 1.0
         self.fruitless = 0.0 if good else self.fruitless + weight
         self.gap = min(self.gap, found.gap)
@@ -314,29 +314,31 @@ class NewtonPhase:
         return found
 
     def end(self, *, for_good: bool = False) -> None:
-        """Leave the next epochs to descent, or all."""
+        """End the phase, for some epochs of descent or for good."""
         self.running = False
         self.wait, self.pause = sys.maxsize if for_good else self.pause, 2 * self.pause
 
 
 @dataclass(slots=True)
 class Pace:
-    """Convergence rate of coordinate ascent: whether Newton rounds would be faster to the goal."""
+    """Convergence rate of coordinate ascent, to decide whether Newton rounds would be faster."""
 
-    _seen: list[tuple[float, float]] = field(default_factory=list)  # (distance, passes), the last
-    _hidden: float = 0.0  # by how much they were too good
+    _seen: list[tuple[float, float]] = field(
+        default_factory=list
+    )  # (distance, passes) of the last epochs
+    _hidden: float = 0.0  # by how much the estimates were too good
 
     def add(self, distance: float, passes: float) -> None:
-        """Record an epoch: the logarithm of what is left over the goal, the work it took."""
+        """Record an epoch: the logarithm of its distance over the goal, and its work."""
         self._seen = [*self._seen, (distance, passes)][-3:]
 
     def correct(self, distance: float) -> None:
-        """Correct the estimates, which may be far too good, by a certificate."""
+        """Correct the estimates, which may be far too good, with a certificate."""
         if self._seen:
             self._hidden = max(0.0, distance - self._seen[-1][0])
 
     def rate(self) -> float:
-        """By how much a pass lowers the distance, over the last epochs."""
+        """Decrease of the distance per pass, over the last epochs."""
         if len(self._seen) < 2:
             return math.inf
         work = 0.0
@@ -345,13 +347,13 @@ class Pace:
         return (self._seen[0][0] - self._seen[-1][0]) / work
 
     def is_slow(self, passes: float = NEWTON_PASSES) -> bool:
-        """Whether descent needs so many passes more, at its last epochs' pace."""
+        """Whether descent needs more than a number of passes, at the rate of its last epochs."""
         left = self._seen[-1][0] + self._hidden if self._seen else 0.0
         return left > 0 and left > passes * self.rate()
 
 
 def beginning(problem: Problem) -> tuple[float, int]:
-    """Return below which part of P the gap must be for the phase to begin, and the latest epoch."""
+    """Return the gap, as a share of P, at which the phase begins, and the latest epoch."""
     data = problem.dataset
     size = (data.n_features + 1) * data.n_classes
     product = 2 * len(data.values) * data.n_classes
@@ -360,7 +362,7 @@ def beginning(problem: Problem) -> tuple[float, int]:
 
 
 def is_allowed(problem: Problem) -> bool:
-    """Whether the d x d factor is no larger than X, and costs no more than some passes over X."""
+    """Whether the d x d factor is at most as large as X, and costs at most some passes over X."""
     data = problem.dataset
     d, size = data.n_features + 1, len(data.values)
     return d**2 <= size and d**3 <= 100 * size * data.n_classes

@@ -1,10 +1,10 @@
-"""One-vs-rest: its classes are independent, so small groups of them train separately, in threads.
+"""One-vs-rest: the classes are independent, so small groups are trained separately, in threads.
 
     min_w  1/2 ||w_c||^2 + sum_i C_i max(0, 1 -+ w_c . x_i)     for each class c
 
-Given: as for the sequential dual method, which solves each group. Returned: the same as from one
-thread, up to the random order of the visits; the objective, the gap and the certificate are sums
-over the groups. Source: Lin 2008 (the dual coordinate descent that the visits amount to).
+Input: as for the sequential dual method, which solves each group. Output: the same as with one
+thread, except for the random order of the visits; the objective, the gap and the certificate are
+sums over the groups. Source: Lin 2008 (the visits are equivalent to dual coordinate descent).
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ R = TypeVar("R")
 
 @dataclass(slots=True, eq=False)
 class Group:
-    """Some neighboring classes, and their training."""
+    """Some adjacent classes, and their training."""
 
     classes: slice
     solver: SequentialDual
@@ -46,21 +46,21 @@ class Group:
 
 
 class OneVsRest:
-    """Solver for formulations whose classes are independent.
+    """Solver for formulations with independent classes.
 
     Parameters
     ----------
     problem : Problem
     start : Start or None
     rng : numpy.random.Generator
-        Orders the loops; each group has a generator of its own.
+        Orders the loops; each group has its own generator.
     n_jobs : int, default=1
-        Threads; no fewer groups than that, where they fill a block each.
+        Threads; there are at least as many groups, if each fills a block.
     ascent_only : bool, default=False
-        As for the sequential dual method.
+        See ``SequentialDual``.
     """
 
-    is_exact = False  # estimates are sums over visits, while W changes
+    is_exact = False  # estimates are sums over visits while W changes
 
     def __init__(
         self,
@@ -128,7 +128,7 @@ class OneVsRest:
         )
 
     def promising(self, rule: StoppingRule) -> bool:
-        """Whether the last epoch's estimates say that the rule may be met."""
+        """Whether the stopping criterion may be met, by the estimates of the last epoch."""
         gap, primal, zero = (
             sum(getattr(record, name) for record in self._records)
             for name in ("gap_estimate", "primal_estimate", "zero_objective")
@@ -141,7 +141,7 @@ class OneVsRest:
         return Certificate.sum_of(self._map(lambda group: group.solver.certify(), self._groups))
 
     def start(self) -> Start:
-        """Return z, and the W of all groups if one of them has a W that is not W(z)."""
+        """Return z, and W of all groups if W differs from W(z) in one of them."""
         parts = [group.solver.start() for group in self._groups]
         apart = any(part.weights is not None for part in parts)
         z = sp.csr_array(sp.hstack([part.duals for part in parts], format="csr"))
@@ -152,7 +152,7 @@ class OneVsRest:
         return self._gather(SequentialDual.weights)
 
     def finish(self) -> Array:
-        """Return W, shape (d + 1, k); the groups' memory goes as it is copied."""
+        """Return W, shape (d + 1, k); the memory of each group is released after copying it."""
         self._threads.shutdown()
         return self._gather(SequentialDual.finish)
 
@@ -164,7 +164,7 @@ class OneVsRest:
         return W
 
     def _map(self, call: Callable[[Group], R], groups: list[Group]) -> list[R]:
-        """Call for groups at once; on Ctrl-C all end between two visits."""
+        """Call a function for groups in parallel; on Ctrl-C, all end between two visits."""
         try:
             futures = [self._threads.submit(call, group) for group in groups]
             return [future.result() for future in futures]

@@ -1,12 +1,12 @@
-"""The sequential dual method, with shrinking and an inner tolerance that falls with the gap.
+"""The sequential dual method, with shrinking and an inner tolerance that decreases with the gap.
 
-Solves the dual of every formulation of the catalogue (formulations.py). Given: x_i, y_i, C_i and a
-stopping rule. Returned: W, z, and a certificate of the gap. An epoch is some loops over the
-shrunk problem (the examples whose z may still move, and of each only its non-zero z), then one loop
-over all examples and classes; every loop in a new random order, every visit solving the block of
-one example exactly. Where that is slow and features are few, the Newton phase (newton_phase.py)
-continues. Where it saves time, the first z comes from stochastic steps (stochastic_init.py).
-Source: Keerthi et al. 2008, algorithms 2.1 and 3.1 and sec. 2.1.
+Solves the dual of every formulation (formulations.py). Input: x_i, y_i, C_i and a stopping
+criterion. Output: W, z, and a certificate of the gap. An epoch consists of shrunk loops (over the
+active examples, with only their non-zero z), then one full loop over all examples and classes.
+Every loop has a new random order, and every visit solves the block of one example exactly. If this
+is slow and features are few, the Newton phase (newton_phase.py) continues. If it saves time, the
+first z comes from stochastic steps (stochastic_init.py). Source: Keerthi et al. 2008, algorithms
+2.1 and 3.1 and sec. 2.1.
 """
 
 from __future__ import annotations
@@ -33,28 +33,28 @@ from manyclass.solvers.stochastic_init import is_worthwhile, stochastic_start
 from manyclass.solvers.stopping import Findings, Found, StoppingRule
 from manyclass.utils.types import CsrArray
 
-# In the shrunk loops an example waits for the next full loop once its gap is below the engine's
-# `negligible` times an active example's part of the gap that they aim at: most of the effort then
-# goes where most is to be gained. But only while every epoch divides the gap by FAST or more: slow
-# problems advance by many steps that each gain next to nothing.
+# In shrunk loops, an example waits for the next full loop once its gap is below the engine's
+# `negligible` times an active example's share of their goal, so that most effort is spent where
+# most can be gained. But only while every epoch divides the gap by FAST or more: slow problems
+# advance by many steps with tiny gains.
 FAST = 1.5
-# In the full loops of a maximum formulation an example is looked at but left as it is while its gap
-# is below SKIPPED times its part of the gap that the shrunk loops aim at. Only where examples share
-# few features: elsewhere each step changes every score, and what was looked at is soon out of date
-# (measured: a quarter less time on news20, a fifth on sector; a tenth more on letter and dna; no
-# gain for sums of losses).
+# In full loops of formulations with a maximum, an example is scored but not updated while its gap
+# is below SKIPPED times its share of the goal of the shrunk loops. Only if examples share few
+# features: otherwise each step changes every score, and scores are soon outdated (measured: a
+# quarter less time on news20, a fifth on sector; a tenth more on letter and dna; no gain for sums
+# of losses).
 SKIPPED = 1
-# After rows have changed, the gap that a full loop finds is mostly that of a few rows, which its
-# visits remove: a certificate is tried at so many times the wanted gap, and shrunk loops aim at so
-# many times their share of the gap (measured: sector, Crammer-Singer, 0.1 % of the rows replaced:
-# 13 passes instead of 18; 1 % removed: 16 instead of 22).
+# After rows have changed, most of the gap in a full loop comes from a few rows, and its visits
+# remove it: a certificate is tried at this multiple of the requested gap, and shrunk loops have
+# this multiple of their goal (measured: sector, Crammer-Singer, 0.1 % of the rows replaced: 13
+# passes instead of 18; 1 % removed: 16 instead of 22).
 CHANGED_SLACK, CHANGED_GOAL = 2.0, 3.0
-# With more classes than a vector has lanes, small gaps are most of what is left: no example waits
-# for the next full loop, in the first epochs where examples share few features, and always
-# elsewhere, with another goal (measured with 1 % replaced, Crammer-Singer, passes as a share of a
-# cold start's: sector 0.40 instead of 0.57, sentence embeddings 0.35 instead of 0.72).
+# With more classes than a vector has lanes, small gaps are most of the remaining gap, so that
+# examples do not wait for the next full loop: in the first epochs if examples share few features,
+# otherwise always, with a different goal (measured with 1 % replaced, Crammer-Singer, passes as a
+# share of a cold start's: sector 0.40 instead of 0.57, sentence embeddings 0.35 instead of 0.72).
 CLOSE_EPOCHS, CLOSE_GOAL = 2, 2.0
-# W is rebuilt from z after so many epochs, before rounding has moved it away from W(z).
+# W is rebuilt from z after this number of epochs, before rounding moves it away from W(z).
 REBUILD_EVERY = 16
 
 
@@ -63,14 +63,14 @@ Visits: TypeAlias = tuple[float, int, int, int]
 
 
 class Active(NamedTuple):
-    """Epochs so far, and the examples whose z may still move."""
+    """Number of epochs so far, and the active examples."""
 
     n_epochs: int
     examples: NDArray[np.int32]
 
 
 class SequentialDual:
-    """Solver for every formulation: a training run from z = 0, or from where another one ended.
+    """Solver for every formulation: a training run from z = 0 or from a start.
 
     Parameters
     ----------
@@ -79,23 +79,24 @@ class SequentialDual:
     rng : numpy.random.Generator
         Orders the loops.
     n_jobs : int, default=1
-        Threads of the Newton phase, and of the passes that only read.
+        Threads of the Newton phase, and of passes without updates.
     storage : {"dense", "class_major", "tables"}, default=None
-        How W is stored (engines.py); "tables" for formulations with relative margins.
+        Storage of W (engines.py); "tables" for formulations with relative margins.
     keeps_duals : bool, default=True
-        Whether z is kept for a warm start, which may be n x k numbers; z = 0 is returned otherwise.
+        Whether z, which may be n x k numbers, is kept for a warm start; otherwise z = 0 is
+        returned.
     ascent_only : bool, default=False
-        Whether coordinate ascent is all: no Newton phase, and no stochastic steps before it.
+        Whether to use only coordinate ascent, without Newton phase and stochastic start.
     rebuilds : bool, default=True
-        Whether W is rebuilt from z now and then: not where W is W(z) and what the caller adds.
+        Whether W is rebuilt from z regularly; False if the caller adds an array to W(z).
 
     Attributes
     ----------
     dual : float
-        D, kept by the gains of the visits.
+        D, updated by the gains of the visits.
     """
 
-    is_exact = False  # estimates are sums over visits, while W changes
+    is_exact = False  # estimates are sums over visits while W changes
 
     def __init__(
         self,
@@ -116,17 +117,17 @@ class SequentialDual:
         self._rows = np.flatnonzero(self.engine.norms > 0).astype(np.int32)
         self._active, self._n_active = np.empty(len(self._rows), np.int32), 0
         self._constant = self.dual = self.engine.constant_loss()
-        self._n_epochs = self._n_earlier = 0  # epochs; those before a warm start
+        self._n_epochs = self._n_earlier = 0  # epochs, including epochs before a warm start
         self._is_fast = True  # whether the last epoch divided the gap by FAST
         self._full: Findings = _core.SweepResult()
         self._pace = Pace()
         self._failed: Certificate | None = None  # corrects the estimates of the loops
-        self._phase: NewtonPhase | None = None  # once it has been entered
-        self._returns_phase = False  # whether its W was certified as the better one
+        self._phase: NewtonPhase | None = None  # once it has begun
+        self._returns_phase = False  # whether its W has the better certificate
         self._begins_stochastic = False
         self._at_start: Certificate | None = None  # until the first epoch
-        self._new_rows: NDArray[np.int32] | None = None  # until they have been visited first
-        self._rows_changed = False  # since z was optimal
+        self._new_rows: NDArray[np.int32] | None = None  # until they have been visited
+        self._rows_changed = False  # changed since z was optimal
         if start is not None:
             self._n_earlier = len(start.history)
             self._warm_start(start)
@@ -135,12 +136,12 @@ class SequentialDual:
 
     @property
     def primal(self) -> float:
-        """P, as the last full loop estimates it."""
+        """Estimate of P from the last full loop."""
         return self.dual + self._full.gap
 
     @property
     def scale(self) -> float:
-        """What the gap is measured against, by the same estimates."""
+        """Denominator of the relative gap, from the same estimates."""
         return scale_of(self._full.gap, self.primal, self.engine.zero_objective)
 
     def epoch(self, rule: StoppingRule) -> EpochRecord:
@@ -168,37 +169,38 @@ class SequentialDual:
         )
 
     def promising(self, rule: StoppingRule) -> bool:
-        """Whether the last full loop's estimates say that the rule may be met."""
+        """Whether the stopping criterion may be met, by the estimates of the last full loop."""
         full = self._full
         if self._rows_changed:
             full = Found(full.gap / CHANGED_SLACK, full.max_violation)
         return rule.promising(full, self.scale)
 
     def certify(self) -> Certificate:
-        """Rebuild W from z, then one pass over all examples and classes that changes nothing.
+        """Rebuild W from z, then make one pass over all examples and classes without updates.
 
-        A second pass certifies the W of the Newton phase; that of the two with the lower P is
+        A second pass certifies the W of the Newton phase; the certificate with the lower P is
         returned.
         """
         if self._at_start is not None and self._phase is None:
             return self._at_start
         rounding = self.engine.rebuild()
         phase, other = self._phase, None
-        # The phase's W first: its distance is that from W(z), which the other certificate may move.
+        # The phase's W first: it needs its distance from W(z), which the other certificate may
+        # change.
         if phase is not None and math.isfinite(phase.primal):
             other = self.engine.certify_near(phase.weights, rounding)
         found = self._failed = self.engine.certify(rounding)
-        self.dual = found.dual_objective  # free of the rounding of many small gains
+        self.dual = found.dual_objective  # without the rounding errors of many small gains
         self._returns_phase = other is not None and other.primal_objective < found.primal_objective
         return other if other is not None and self._returns_phase else found
 
     def weights(self) -> Weights:
-        """Return W, a copy of shape (d + 1, k): that of the Newton phase if it seems better."""
+        """Return W, a copy of shape (d + 1, k): the W of the Newton phase if it seems better."""
         phase = self._better_phase()
         return self.engine.weights() if phase is None else phase.weights.matrix.copy()
 
     def start(self) -> Start:
-        """Return z, and W if it is not W(z)."""
+        """Return z, and W if it differs from W(z)."""
         if not self.keeps_duals:
             data = self.problem.dataset
             return Start.at_zero(data.n_examples, data.n_classes, data.dtype)
@@ -207,25 +209,25 @@ class SequentialDual:
         return Start(self.engine.duals(), W)
 
     def finish(self) -> Weights:
-        """Return the W that was certified, shape (d + 1, k); the run has none afterwards."""
+        """Return the certified W, shape (d + 1, k); the run ends."""
         if self._returns_phase and self._phase is not None:
             self.engine.take(self._phase.weights)
         self._phase = None
         return self.engine.weights(releases=True)
 
     def active(self) -> Active:
-        """Return where the shrunk loops are, for another run with this z."""
+        """Return the state of the shrunk loops, for a later run with this z."""
         return Active(self._n_earlier + self._n_epochs, self._active[: self._n_active].copy())
 
     def resume(self, z: CsrArray, active: Active) -> float:
-        """Continue from another run; return the bound of the distance from W to W(z)."""
+        """Continue from the state of an earlier run; return the bound of ||W - W(z)||."""
         self._n_earlier, self._n_active = active.n_epochs, len(active.examples)
         self._active[: self._n_active] = active.examples
         self.engine.load(z)
         return self.engine.rebuild()
 
     def stop(self) -> None:
-        """End the loop that another thread runs, between two visits."""
+        """End the loop of a different thread, between two visits."""
         self.engine.stop()
 
     def _warm_start(self, start: Start) -> None:
@@ -255,7 +257,7 @@ class SequentialDual:
     # Coordinate ascent
 
     def _ascent(self, rule: StoppingRule) -> Visits:
-        """Shrunk loops until the inner tolerance or the budget is reached, then one full loop."""
+        """Run shrunk loops to the inner tolerance or the budget, then one full loop."""
         if self.rebuilds and self._n_epochs and self._n_epochs % REBUILD_EVERY == 0:
             self.engine.rebuild()
         data, made = self.problem.dataset, 0
@@ -277,9 +279,9 @@ class SequentialDual:
         return full.max_violation, self._n_active, loops, evaluations
 
     def _visit_new_rows(self, rows: NDArray[np.int32], rule: StoppingRule) -> int:
-        """Visit new rows, and others with a free z, before all; return the scores computed.
+        """Visit new rows, and rows with a free z, before all rows; return the computed scores.
 
-        New rows by themselves would move the intercepts, which the others keep in place.
+        New rows alone would move the intercepts; the other rows prevent this.
         """
         some = np.union1d(rows, self._active[: self._n_active]).astype(np.int32)
         found = self.engine.full_loop(some, self._active, -np.inf, int(self.rng.integers(2**63)))
@@ -324,7 +326,7 @@ class SequentialDual:
     # The Newton phase
 
     def _due_phase(self) -> NewtonPhase | None:
-        """Return the Newton phase if the next epoch is one of its rounds, perhaps the first."""
+        """Return the Newton phase if the next epoch is one of its rounds, possibly the first."""
         phase = self._phase
         if phase is not None and phase.running:
             return phase
@@ -347,22 +349,22 @@ class SequentialDual:
         return phase if phase.running else None
 
     def _new_phase(self) -> NewtonPhase | None:
-        """Return a Newton phase that has not begun, where one is allowed."""
+        """Return a new Newton phase, if one is allowed."""
         engine = self.engine
         try:
             if engine.few_classes and newton_phase.is_allowed(self.problem):
                 return NewtonPhase(engine, engine.newton())
             if newton_on_lists.is_allowed(engine):
                 return NewtonPhase(engine, NewtonOnLists(engine), length_on_parts)
-        except MemoryError:  # coordinate ascent needs no more
+        except MemoryError:  # coordinate ascent does not need more
             pass
         return None
 
     def _newton_round(self, phase: NewtonPhase) -> Visits | None:
-        """Run one round; None where there is no memory for it, and the phase has ended for good."""
+        """Run one round; return None and end the phase for good if it does not fit into memory."""
         try:
             found = phase.round()
-        except MemoryError:  # z is as it was
+        except MemoryError:  # z has not changed
             phase.end(for_good=True)
             self.engine.rebuild()
             return None
@@ -370,7 +372,7 @@ class SequentialDual:
         self._full = found
         if not phase.running:
             self.engine.rebuild()  # for coordinate ascent
-            self._n_active = 0  # the next full loop finds them
+            self._n_active = 0  # the next full loop finds the active examples
         return found.max_violation, found.n_zone, found.steps, found.evaluations
 
     def _better_phase(self) -> NewtonPhase | None:

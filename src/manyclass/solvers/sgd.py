@@ -8,20 +8,20 @@ Minimizes, for examples x_i with classes y_i and weights v_i,
     log_loss     l = log sum_c exp(w_c . x) - w_y . x
     perceptron   l = max(0, max_{c != y} w_c . x - w_y . x)
 
-Given: batches A_t of rows, in an order that is random or the caller's. Step t is
+Input: batches A_t of rows, in random order or in the order of the caller. Step t is
 
     W_t = T_{t-1}/T_t W_{t-1} - 1/(alpha T_t) sum_{i in A_t} v_i dl_i(W_{t-1}),
 
-T_t the weight of the examples of steps 1 to t; with v_i = 1 and |A_t| = r that is the step
-1/(alpha t) of Chen et al. 2011, algorithm 1 (eq. 14), lambda being alpha. Returned: W_T, or a mean
-of W_t: with weights T_t^2 (``average=True``: polynomial decay, Shamir and Zhang 2013), or with
-equal weights from some step on (suffix average: Rakhlin, Shamir, Sridharan 2012).
+where T_t is the weight of the examples of steps 1 to t. With v_i = 1 and |A_t| = r this is the step
+1/(alpha t) of Chen et al. 2011, algorithm 1 (eq. 14), with alpha instead of lambda. Output: W_T, or
+an average of W_t: with weights T_t^2 (``average=True``: polynomial decay, Shamir and Zhang 2013),
+or with equal weights from some step on (suffix average: Rakhlin, Shamir, Sridharan 2012).
 
-With offsets o of the classes, w_c . x + o_c takes the place of w_c . x in l.
+With class offsets o, w_c . x + o_c replaces w_c . x in l.
 
-A row is drawn without replacement: every epoch visits all rows once. alpha = 1/(n C) makes f of the
-hinge the Crammer-Singer objective divided by n C. The perceptron's f has its minimum, 0, at W = 0:
-what it learns is the direction of W, which does not depend on alpha.
+Rows are drawn without replacement: every epoch visits all rows once. With alpha = 1/(n C), f with
+the hinge loss is the Crammer-Singer objective divided by n C. The perceptron's f has its minimum,
+0, at W = 0: the perceptron learns the direction of W, which does not depend on alpha.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ CLOCK = (
 
 
 def new_clock(alpha: float, average: bool | int) -> _core.StochasticClock:
-    """Begin to count; ``average``: False, True (weights T_t^2) or after so much weight."""
+    """Return a new clock; ``average``: False, True (weights T_t^2) or the weight to start at."""
     clock = _core.StochasticClock()
     clock.alpha = alpha
     if average:
@@ -76,15 +76,15 @@ class Stochastic:
     Attributes
     ----------
     unit : float
-        A power of two near the first examples' weights: the clock counts in it, so that weights of
-        any size leave the numbers of S in their range.
+        A power of two near the weights of the first examples. The clock counts in this unit, so
+        that the numbers of S stay in range for weights of any size.
     """
 
     def __init__(self, sums: Sums, clock: _core.StochasticClock) -> None:
         self.sums = sums
         self.clock = clock
         self.unit = 1.0
-        self._average_from = clock.average_from  # in the examples' weight
+        self._average_from = clock.average_from  # in units of the examples' weights
         self._trainer: tuple[Dataset, _core.StochasticTrainer64] | None = None
 
     @property
@@ -94,7 +94,7 @@ class Stochastic:
 
     @property
     def seen(self) -> float:
-        """Weight of the examples of all steps."""
+        """Total weight of the examples of all steps."""
         return self.clock.seen * self.unit
 
     def epoch(
@@ -104,7 +104,7 @@ class Stochastic:
         rng: np.random.Generator,
         max_steps: int | None = None,
     ) -> float:
-        """Visit all rows of all blocks once, or so many that there are ``max_steps`` steps.
+        """Visit all rows of all blocks once, or until ``max_steps`` steps are made.
 
         Returns
         -------
@@ -114,7 +114,7 @@ class Stochastic:
         Raises
         ------
         FloatingPointError
-            If the weights may overflow; no step of the block was made.
+            If the weights may overflow; no steps of the block were made.
         """
         loss = 0.0
         before = self.clock.seen
@@ -139,21 +139,21 @@ class Stochastic:
         )
 
     def resume(self, weights: Weights, seen: float, steps: int) -> None:
-        """Continue from a W after steps on examples of this total weight; averages restart."""
+        """Continue from a W after steps on examples with this total weight; averages restart."""
         self._count_in(seen / max(1, steps))
         self.clock.seen, self.clock.steps = seen / self.unit, steps
         self.sums.load(weights, self.clock.alpha * self.clock.seen)
         self.clock.reach = self.sums.largest()
 
     def with_classes(self, sums: Sums, places: NDArray[np.int64]) -> Stochastic:
-        """Return a run that continues with more classes; this one stays as it is.
+        """Return a run that continues with more classes; this run does not change.
 
         Parameters
         ----------
         sums : Sums
-            Of all classes, 0.
+            Sums of all classes, 0.
         places : ndarray of shape (k,)
-            Where the classes of this run are among them.
+            Positions of the classes of this run among all classes.
         """
         sums.take(self.sums.columns(), places)
         run = Stochastic.__new__(Stochastic)
@@ -161,7 +161,7 @@ class Stochastic:
         return run
 
     def weights(self) -> Weights:
-        """Return W, shape (d + 1, k), in memory of its own."""
+        """Return a copy of W, shape (d + 1, k)."""
         return self.sums.weights(self.clock)
 
     def finish(self) -> Weights:
@@ -174,7 +174,7 @@ class Stochastic:
         self._trainer = None
 
     def _count_in(self, weight: float) -> None:
-        """Let the clock count in a power of two near this weight."""
+        """Set the unit of the clock to a power of two near this weight."""
         self.unit = float(2.0 ** np.frexp(weight)[1]) if weight > 0 else 1.0
         self.clock.average_from = self._average_from / self.unit
 
@@ -195,14 +195,14 @@ class Stochastic:
             ) from None
         except MemoryError:
             raise MemoryError(
-                "training needs more memory than there is; use a smaller batch_size, float32, "
+                "training needs more memory than is available; use a smaller batch_size, float32, "
                 "fewer features (hashing, selection) or fewer classes"
             ) from None
 
     def _trainer_of(
         self, dataset: Dataset, offsets: NDArray[np.float64] | None
     ) -> _core.StochasticTrainer64:
-        """Return the examples as the core takes them; those of the last call are kept."""
+        """Return the trainer of the core for the examples; the last one is cached."""
         if self._trainer is None or self._trainer[0] is not dataset:
             self._trainer = None
             trainer_of = core_class("StochasticTrainer", self.shape.dtype)
@@ -232,7 +232,7 @@ class Stochastic:
         return self._trainer[1]
 
     def __getstate__(self) -> Settings:
-        """Leave out what refers to the examples."""
+        """Return the state without the examples."""
         clock = {name: getattr(self.clock, name) for name in CLOCK}
         own = {"sums": self.sums, "unit": self.unit, "_average_from": self._average_from}
         return {**own, "clock": clock}
@@ -257,23 +257,23 @@ def train_stochastic(
     validate: Callable[[], float] | None = None,
     on_epoch: Callable[[StochasticRecord], bool] | None = None,
 ) -> tuple[list[StochasticRecord], Status]:
-    """Train until neither the loss nor (where it is given) the validation score improves.
+    """Train until the loss or (if `validate` is given) the validation score stops improving.
 
     Parameters
     ----------
     run : Stochastic
     blocks : iterable of Dataset
-        Gone through once in every epoch.
+        Iterated once per epoch.
     plan : Plan
     rule : NoImprovement
     rng : numpy.random.Generator
         Orders the rows.
     max_iter : int
-        Epochs at most.
+        Maximum number of epochs.
     max_steps : int, default=None
-        Steps of the run at most, those before this call included.
+        Maximum number of steps of the run, including steps before this call.
     validate : callable, default=None
-        Returns the accuracy on other examples; then its errors are what the rule looks at.
+        Returns the accuracy on held-out examples; the rule then uses the error rate.
     on_epoch : callable, default=None
         Called after each epoch; training stops when it returns True.
 
@@ -309,19 +309,19 @@ def train_stochastic(
     return history, Status.MAX_ITER
 
 
-# Multiply-adds of a batch that make a thread worth waiting for.
+# Multiply-adds per thread of a batch from which a thread saves time.
 WORK_OF_THREAD = 1 << 16
 
 
 def n_threads_for(dataset: Dataset, plan: Plan) -> int:
-    """Return how many threads make a batch faster; each batch ends in a barrier."""
+    """Return the number of threads for a batch, as each batch ends in a barrier."""
     per_row = dataset.n_classes * len(dataset.values) / max(1, dataset.n_examples)
     wanted = int(plan.batch_size * per_row / WORK_OF_THREAD)
     return max(1, min(plan.n_jobs, wanted))
 
 
 STOCHASTIC_LOSSES = ("hinge", "log_loss", "perceptron")
-LONGEST = 1 << 62  # more examples than there ever are
+LONGEST = 1 << 62  # more than any number of examples
 
 
 @dataclass(frozen=True, slots=True)
@@ -331,15 +331,15 @@ class StochasticRecord:
     Attributes
     ----------
     epoch : int
-        Counted from 1.
+        Number of the epoch, counted from 1.
     seconds : float
-        Since training began.
+        Seconds since the start of training.
     steps : int
-        All steps so far.
+        Number of steps so far.
     loss : float
-        Mean loss of the epoch's examples, each before its step; without the penalty.
+        Mean loss of the epoch's examples, each before its step, without the penalty.
     validation_score : float or None
-        Accuracy on the examples that were held out.
+        Accuracy on the held-out examples.
     """
 
     epoch: int
@@ -351,19 +351,20 @@ class StochasticRecord:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """Settings of the visits of rows.
+    """Settings of an epoch.
 
     Attributes
     ----------
     loss : {"hinge", "log_loss", "perceptron"}
     batch_size : int
-        r, rows in a step.
+        r, rows per step.
     shuffle : bool
-        Whether each epoch has a random order (of the rows in memory); otherwise the given one.
-    n_jobs : int
-        Threads at most.
+        Whether each epoch has a random order (of the rows in memory); otherwise rows keep their
+    order.
+        n_jobs : int
+        Maximum number of threads.
     offsets : ndarray of shape (k,), float64, or None, default=None
-        Of the classes, added to the scores of the steps.
+        Class offsets, which are added to the scores in the steps.
     """
 
     loss: str
@@ -374,7 +375,7 @@ class Plan:
 
 
 class NoImprovement:
-    """Ends training when a number has not fallen by ``tol`` for ``n_iter_no_change`` epochs."""
+    """Ends training when a number has not decreased by ``tol`` for ``n_iter_no_change`` epochs."""
 
     def __init__(self, tol: float | None, n_iter_no_change: int) -> None:
         self._tol = -np.inf if tol is None else tol
@@ -383,7 +384,7 @@ class NoImprovement:
         self._idle = 0
 
     def met(self, value: float) -> bool:
-        """Take the number of one more epoch."""
+        """Add the number of one more epoch; return whether training ends."""
         improved = value <= self._best - self._tol
         self._idle = 0 if improved else self._idle + 1
         self._best = min(self._best, value)

@@ -1,4 +1,4 @@
-"""The objective of the stochastic solver in NumPy, independent of the compiled core's."""
+"""The objective of the stochastic solver in NumPy, independent of the compiled core."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from manyclass.utils.types import Array
 
 
 def losses(loss: str, labels: Array, scores: Array) -> NDArray[np.float64]:
-    """l(W; x_i, y_i) of rows, from their scores.
+    """Compute l(W; x_i, y_i) of rows, from their scores.
 
     Parameters
     ----------
@@ -47,7 +47,7 @@ def stochastic_objective(
     n_jobs: int = 1,
     offsets: NDArray[np.float64] | None = None,
 ) -> float:
-    """Return f = alpha/2 ||W||^2 + sum_i v_i l_i / sum_i v_i, some rows at a time.
+    """Compute f = alpha/2 ||W||^2 + sum_i v_i l_i / sum_i v_i, some rows at a time.
 
     Parameters
     ----------
@@ -55,12 +55,12 @@ def stochastic_objective(
     loss : {"hinge", "log_loss", "perceptron"}
     alpha : float
     coef : ndarray or SparseCoefficients of shape (k, d), or (1, d) when binary
-        When binary, w_1 - w_0; the two are each other's negative.
+        Coefficients of the classes; when binary, w_1 - w_0, with w_0 = -w_1.
     intercept : ndarray of shape (k,) or (1,)
     n_jobs : int, default=1
         Threads.
     offsets : ndarray of shape (k,), default=None
-        Added to the scores of the classes.
+        Class offsets, which are added to the scores.
 
     Returns
     -------

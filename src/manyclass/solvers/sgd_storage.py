@@ -31,7 +31,7 @@ MANY_CLASSES = 2000
 
 
 def check_weights(loss: str, wanted: str) -> None:
-    """Refuse sparse weights for a loss whose steps move the weights of all classes.
+    """Refuse sparse weights for a loss whose steps change the weights of all classes.
 
     Raises
     ------
@@ -39,8 +39,8 @@ def check_weights(loss: str, wanted: str) -> None:
     """
     if loss == "log_loss" and wanted == "sparse":
         raise ValueError(
-            "weights='sparse' does not go with loss='log_loss', which moves the weights of all "
-            "classes in every step; use weights='auto', or loss='hinge' or 'perceptron'"
+            "weights='sparse' cannot be combined with loss='log_loss', which changes the weights "
+            "of all classes in every step; use weights='auto', or loss='hinge' or 'perceptron'"
         )
 
 
@@ -54,13 +54,13 @@ def choose_sums(
     shape : Shape
     loss : {"hinge", "log_loss", "perceptron"}
     wanted : {"auto", "dense", "sparse"}
-        "sparse" not for log_loss (``check_weights``).
+        Requested storage; "sparse" is not for log_loss (``check_weights``).
     averages : bool
         Whether there is a second array of the size of W.
     is_sparse : bool
         Whether rows share few features.
     batch_size : int
-        Rows in a batch; log_loss keeps the scores of all of them.
+        Rows in a batch; log_loss stores the scores of the batch.
 
     Returns
     -------
@@ -69,7 +69,7 @@ def choose_sums(
     Raises
     ------
     MemoryError
-        If dense weights must be and do not fit.
+        If dense weights are required and do not fit.
     """
     rows = (1 + averages) * (shape.n_features + 1) + (batch_size if loss == "log_loss" else 0)
     dense = rows * shape.n_classes * shape.dtype.itemsize
@@ -92,16 +92,16 @@ def choose_sums(
 
 
 def new_sums(shape: Shape, choice: Choice, *, averages: bool, n_jobs: int) -> Sums:
-    """Return S = 0 and, if averages are wanted, U = 0."""
+    """Return S = 0 and, for averages, U = 0."""
     if choice.kind == "dense":
         return DenseAccumulator(shape, averages=averages)
     spacious = choice.dense_bytes < LARGE_SHARE * available_memory()
-    n_shards = min(n_jobs, cpu_count())  # more would only wait
+    n_shards = min(n_jobs, cpu_count())  # more threads would only wait
     return TableAccumulator(shape, averages=averages, n_shards=n_shards, spacious=spacious)
 
 
 class Sums(Protocol):
-    """S and, if averages are wanted, U."""
+    """S and, for averages, U."""
 
     shape: Shape
 
@@ -115,26 +115,26 @@ class Sums(Protocol):
         """Make the steps of some rows; return the sum of their losses, each before its step."""
 
     def weights(self, clock: _core.StochasticClock) -> Weights:
-        """Return W, shape (d + 1, k), in memory of its own."""
+        """Return a copy of W, shape (d + 1, k)."""
 
     def finish(self, clock: _core.StochasticClock) -> Weights:
-        """Return W like ``weights``, in the memory of S, which must not be used afterwards."""
+        """Return W, shape (d + 1, k), in the memory of S, which must not be used afterwards."""
 
     def load(self, weights: Weights, factor: float) -> Self:
-        """S <- factor W, U <- 0."""
+        """Set S = factor W and U = 0."""
 
     def columns(self) -> tuple[Weights, Weights | None]:
-        """Return S and, if averages are wanted, U, shape (d + 1, k)."""
+        """Return S and, for averages, U, shape (d + 1, k)."""
 
     def take(self, columns: tuple[Weights, Weights | None], places: NDArray[np.int64]) -> None:
-        """Copy the columns of other sums to these places; the others stay 0."""
+        """Copy the columns of other sums to these positions; the other columns stay 0."""
 
     def largest(self) -> float:
-        """Return a bound of the columns' norms ||S_c||."""
+        """Return a bound of the norms ||S_c|| of the columns."""
 
 
 class DenseAccumulator:
-    """S and U as the kernels want dense weights (weights/storage.py)."""
+    """S and U as dense weights in the layout of the kernels (weights/storage.py)."""
 
     def __init__(self, shape: Shape, *, averages: bool) -> None:
         self.shape = shape
@@ -168,14 +168,14 @@ class DenseAccumulator:
             self._average = None
         rows, k = self.shape.n_features + 1, self.shape.n_classes
         packed = pack(self._buffer, self._sum, k)
-        # A view of the part that holds W; the rest is given back.
+        # A view of the part that holds W; the rest is released.
         del self._sum
         W = packed[: rows * k].reshape(rows, k)
         W *= clock_factor(clock)
         return W
 
     def load(self, weights: Weights, factor: float) -> Self:
-        """S <- factor W, U <- 0."""
+        """Set S = factor W and U = 0."""
         k = self.shape.n_classes
         step = max(1, ELEMENTS_AT_A_TIME // k)
         for begin in range(0, len(self._sum), step):
@@ -187,13 +187,13 @@ class DenseAccumulator:
         return self
 
     def columns(self) -> tuple[Array, Array | None]:
-        """Return S and, if averages are wanted, U, as views without padding."""
+        """Return S and, for averages, U, as views without padding."""
         k = self.shape.n_classes
         average = None if self._average is None else self._average[:, :k]
         return self._sum[:, :k], average
 
     def take(self, columns: tuple[Weights, Weights | None], places: NDArray[np.int64]) -> None:
-        """Copy the columns of other sums to these places; the others stay 0."""
+        """Copy the columns of other sums to these positions; the other columns stay 0."""
         for own, other in zip((self._sum, self._average), columns, strict=True):
             if own is None or other is None:
                 continue
@@ -204,7 +204,7 @@ class DenseAccumulator:
                 own[begin : begin + step, places] = dense
 
     def largest(self) -> float:
-        """Return a bound of the columns' norms ||S_c||."""
+        """Return a bound of the norms ||S_c|| of the columns."""
         return math.sqrt(squared_norm(self._sum[:, : self.shape.n_classes]))
 
     def _zeros(self) -> tuple[Array, Array]:
@@ -212,7 +212,7 @@ class DenseAccumulator:
         return allocate_weights(shape.n_features + 1, shape.n_classes, shape.dtype)
 
     def __getstate__(self) -> Settings:
-        """Leave the padding out: copies must be aligned again."""
+        """Return the state without padding, as copies must be aligned again."""
         S, U = self.columns()
         return {"shape": self.shape, "sum": S, "average": U}
 

@@ -1,17 +1,17 @@
 """Initial z of Crammer-Singer from one epoch of stochastic steps.
 
-They minimize the same objective (sgd.py: the hinge, with v_i = C_i and
-alpha = 1 / sum_i C_i, a row a step, every row once). With m_i the class that was moved against
-row i, if any was,
+The steps minimize the same objective (sgd.py: the hinge loss, with v_i = C_i and
+alpha = 1 / sum_i C_i, one row per step, every row once). With m_i the class that was updated
+against row i, if any,
 
     z_ic = C_i [c = m_i]
 
-is feasible, and S / (alpha T) = S, the W that the steps led to, is W(z): training continues from
-there as from any other z. More epochs (then z_ic = C_i n_ic / E, with n_ic the number of times that
-c was moved against i in E epochs) are no clear gain (docs/development/trials.md).
+is feasible, and S / (alpha T) = S, the W after the steps, is W(z): training continues from this z
+like from any other. More epochs (then z_ic = C_i n_ic / E, with n_ic the number of updates of c
+against i in E epochs) have no clear benefit (docs/development/trials.md).
 
-D(z) may well be below D(0): what helps is that examples are at the bounds where most of them end.
-The best multiple of z, t z with t = sum z / ||W(z)||^2, has a higher D and saves nothing.
+D(z) may be below D(0): the start helps because most examples are already at their final bounds. The
+best multiple of z, t z with t = sum z / ||W(z)||^2, has a larger D but does not save time.
 """
 
 from __future__ import annotations
@@ -27,17 +27,17 @@ from manyclass.solvers.engines import Engine
 from manyclass.solvers.weights.storage import squared_norm
 from manyclass.utils.machine import core_class, weighted_sum
 
-# Examples per weight from which it saves time: most z of the optimum are then 0
-# or C_i, as those here. Where there are fewer, more lie between (measured: a tenth slower on dna).
+# Examples per weight from which the start saves time: most z of the optimum are then 0 or C_i, as
+# in the start. With fewer examples, more z are between (measured: a tenth slower on dna).
 EXAMPLES_PER_WEIGHT = 6
-# ... and where C_i q_i is so large, in the mean. A first visit of descent from z = 0 moves W by
-# some min(C_i, 1 / q_i) x_i, which undoes what others did where 1 / q_i is much less than C_i
-# (measured: a tenth to a half of the time is saved); elsewhere descent does as well.
+# ... and the least mean of C_i q_i. A first visit of descent from z = 0 moves W by about
+# min(C_i, 1 / q_i) x_i, which cancels the effect of other visits if 1 / q_i is much less than C_i
+# (measured: the start saves a tenth to a half of the time); otherwise descent is as fast.
 COST_TIMES_NORM = 30.0
 
 
 def is_worthwhile(problem: Problem, norms: NDArray[np.float64]) -> bool:
-    """Whether such a beginning saves time; ``norms`` are the q_i."""
+    """Whether a stochastic start saves time; ``norms`` are the q_i."""
     data = problem.dataset
     return (
         problem.base is None
@@ -73,7 +73,7 @@ def stochastic_start(
     clock = _core.StochasticClock()
     clock.alpha = 1 / problem.costs[rows].sum()
     passage = _core.Passage(_core.StochasticLoss.hinge, batch_size=1, n_threads=1)
-    moved = np.full(data.n_examples, -1, np.int32)  # the class that is moved against each example
+    moved = np.full(data.n_examples, -1, np.int32)  # the class that is updated against each example
     try:
         trainer.steps(W.padded, None, clock, passage, rng.permutation(rows), moved)
     except BaseException as error:

@@ -1,7 +1,7 @@
-"""Stopping rules: a proven relative gap (solution.py), or epsilon-optimality of every example.
+"""Stopping criteria: a proven relative gap (solution.py), or epsilon-optimality of every example.
 
-A rule also says when the loops over the shrunk problem have done enough, and asks for more of them
-as the gap falls ("cooling"; Keerthi et al. 2008, sec. 2.1).
+A criterion also sets the goal of the shrunk loops, which decreases with the gap ("cooling"; Keerthi
+et al. 2008, sec. 2.1).
 """
 
 from __future__ import annotations
@@ -13,19 +13,20 @@ from typing import Protocol
 
 from manyclass.problem.solution import Certificate
 
-# Shrunk loops end at this share of the gap that the full loop before them found: less leaves work
-# to the costlier full loops, more polishes a problem that the next full loop changes.
+# Shrunk loops end at this share of the gap of the previous full loop: stopping earlier leaves work
+# to the more expensive full loops, stopping later refines a problem that the next full loop
+# changes.
 SHRUNK_SHARE = 0.1
-# ... and never go below this share of the gap that is asked for in the end.
+# ... but not below this share of the requested gap.
 SHRUNK_FLOOR = 0.3
-# Where W is rounded to float32 afterwards, the tolerance is less by what rounding may add to the
-# relative gap, but not below this part of it.
+# If W is rounded to float32 afterwards, the tolerance is reduced by the effect of rounding on the
+# relative gap, but not below this share of it.
 ROUNDING_OF_W = 1e-7
 TIGHTENED = 0.7
 
 
 class Findings(Protocol):
-    """What a loop found: sums over its visits, each taken just before it."""
+    """Sums over the visits of a loop, with the terms before each visit."""
 
     @property
     def gap(self) -> float:
@@ -38,50 +39,50 @@ class Findings(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """Findings that a solver has put together."""
+    """Findings computed by a solver."""
 
     gap: float
     max_violation: float
 
 
 class StoppingRule(Protocol):
-    """Interface of a stopping rule to the training loop."""
+    """Interface of a stopping criterion to the training loop."""
 
     def promising(self, full: Findings, scale: float, /) -> bool:
-        """Whether a full loop's estimates say that ``met`` is worth its price.
+        """Whether a full loop's estimates justify the cost of a certificate for ``met``.
 
-        `scale` is what a relative gap is measured against, min(P, P(0) - D).
+        `scale` is the denominator of the relative gap, min(P, P(0) - D).
         """
 
     def distance(self, full: Findings, scale: float, /) -> float:
-        """Logarithm of what a full loop found over what is asked for."""
+        """Return the logarithm of a full loop's gap or violation over the requested value."""
 
     def met(self, certificate: Certificate) -> bool:
-        """Whether training is done."""
+        """Whether the certificate meets the criterion."""
 
     def cool(self, full: Findings, scale: float, /) -> None:
         """Set the goal of the next shrunk loops after a full loop."""
 
     def tighten(self) -> None:
-        """Ask for more, so that rounding W afterwards does not break the rule."""
+        """Reduce the tolerance, so that the criterion also holds after rounding W."""
 
     def shrunk_goal(self) -> tuple[float, float]:
-        """Gap and violation; the shrunk loops have done enough when one falls to its value."""
+        """Return a gap and a violation; shrunk loops end when one of them is reached."""
 
 
 @dataclass(slots=True)
 class GapRule:
-    """Stop at (P - D) / min(P, P(0) - D) <= tol: proven within tol of P, and of what is gained."""
+    """Stop at (P - D) / min(P, P(0) - D) <= tol."""
 
     tol: float
     _goal: float = 0.0
 
     def promising(self, full: Findings, scale: float, /) -> bool:
-        """Compare the gap, which is that of the loop's beginning and so mostly too large."""
+        """Compare the gap, which is mostly too large, as its terms precede the visits."""
         return full.gap <= self.tol * scale
 
     def distance(self, full: Findings, scale: float, /) -> float:
-        """Measure the gap."""
+        """Return the logarithm of the gap over the requested gap."""
         return _log_ratio(full.gap, self.tol * scale)
 
     def met(self, certificate: Certificate) -> bool:
@@ -89,11 +90,11 @@ class GapRule:
         return certificate.relative_gap <= self.tol
 
     def cool(self, full: Findings, scale: float, /) -> None:
-        """Follow the gap of the full loop."""
+        """Set the goal to a share of the gap of the full loop."""
         self._goal = max(SHRUNK_SHARE * full.gap, SHRUNK_FLOOR * self.tol * scale)
 
     def tighten(self) -> None:
-        """Ask for a smaller gap."""
+        """Reduce the requested gap."""
         self.tol = max(TIGHTENED * self.tol, self.tol - ROUNDING_OF_W)
 
     def shrunk_goal(self) -> tuple[float, float]:
@@ -104,8 +105,8 @@ class GapRule:
 class ViolationRule:
     """Stop when no example violates its optimality conditions by tol = epsilon or more.
 
-    Cooling as in the paper: epsilon begins at 1 and falls tenfold, each time that a full loop finds
-    every example epsilon-optimal, to the wanted value.
+    Cooling as in the paper: epsilon begins at 1, and is divided by 10 whenever all examples are
+    epsilon-optimal in a full loop, down to the requested value.
     """
 
     def __init__(self, tol: float) -> None:
@@ -117,7 +118,7 @@ class ViolationRule:
         return full.max_violation < self.tol
 
     def distance(self, full: Findings, _scale: float, /) -> float:
-        """Measure the largest violation."""
+        """Return the logarithm of the largest violation over the requested one."""
         return _log_ratio(full.max_violation, self.tol)
 
     def met(self, certificate: Certificate) -> bool:
@@ -125,12 +126,12 @@ class ViolationRule:
         return certificate.max_violation < self.tol
 
     def cool(self, full: Findings, _scale: float, /) -> None:
-        """Lower epsilon once the full problem is solved to it."""
+        """Decrease epsilon once the full problem is solved to it."""
         if full.max_violation < self._epsilon:
             self._epsilon = max(self.tol, self._epsilon / 10)
 
     def tighten(self) -> None:
-        """Ask for a smaller violation."""
+        """Reduce the requested violation."""
         self.tol *= TIGHTENED
         self._epsilon = max(1.0, self.tol)
 
@@ -140,7 +141,7 @@ class ViolationRule:
 
 
 def _log_ratio(found: float, wanted: float) -> float:
-    """log(found / wanted); -inf where found is 0 or less."""
+    """Return log(found / wanted); -inf if found is 0 or less."""
     if not found > 0:
         return -math.inf
     return math.log(found) - math.log(max(wanted, sys.float_info.min))

@@ -1,4 +1,4 @@
-"""One training for every estimator: solver, loop, hooks, checkpoints, warm starts.
+"""Training for all estimators: solver, loop, hooks, checkpoints, warm starts.
 
-May import solvers and all below. Begin with train.py and epoch_loop.py.
+May import solvers and the layers below. Begin with train.py and epoch_loop.py.
 """

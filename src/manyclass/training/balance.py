@@ -1,15 +1,15 @@
-"""Class sums of z after rows have gone: what keeps their intercepts where they were.
+"""Correction of the class sums of z after rows were removed, which keeps the intercepts.
 
-An intercept is a constant feature, so w_c of it is the sum of the coefficients of all rows,
+An intercept is the weight of a constant feature, so it is the sum of the coefficients of all rows,
 
     s_c(z) = sum_i a_ic,    a_ic = [c = y_i] sum_m z_im - z_ic    (relative margins),
                                    +z_ic for c = y_i, -z_ic else  (absolute margins)
 
-in which large numbers cancel: without the rows that went, intercepts are off by more than a margin,
-and every row of the class would move. So z of the other rows that may grow are multiplied by
-factors near 1 that restore s: for absolute margins 1 +- p_c; for relative ones 1 + p_y - p_c, where
-p solves a Laplacian system, L p = what is missing of s, with the sums of z from class y to c as the
-weights of the edges. z stays feasible, so that this moves the start alone.
+in which large numbers cancel: without the removed rows, intercepts are wrong by more than a margin,
+and every row of the class would change. So the z of other rows that can increase are multiplied by
+factors near 1 that restore s: 1 +- p_c for absolute margins; 1 + p_y - p_c for relative margins,
+where p solves a Laplacian system, L p = (missing part of s), with the sums of z from class y to c
+as edge weights. z stays feasible, so that only the start changes.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ from manyclass.problem.free_duals import can_grow, rows_of
 from manyclass.problem.problem import Problem
 from manyclass.utils.types import CsrArray, Numbers
 
-TIMES = 3  # as bounds hold some z back
-MOST = 0.5  # by which share z may change at a time
-SOLVED, MOST_STEPS = 1e-3, 100  # of conjugate gradients
+TIMES = 3  # repetitions, as some z are at their bounds
+MOST = 0.5  # largest relative change of z at a time
+SOLVED, MOST_STEPS = 1e-3, 100  # tolerance of conjugate gradients
 
 
 def class_sums(
@@ -40,7 +40,7 @@ def class_sums(
     own : ndarray of shape (nnz,), bool
         Whether the row of each number of z has the class of its column.
     owners : ndarray of shape (nnz,), int32, default=None
-        The class of each number's row, where margins are relative.
+        The class of each number's row, for relative margins.
     """
     k = z.shape[1]
     if owners is not None:
@@ -49,15 +49,15 @@ def class_sums(
 
 
 def class_sums_of(problem: Problem, labels: NDArray[np.int32], z: CsrArray) -> Numbers:
-    """Return s(z) of rows with one class each."""
+    """Return s(z) for rows with one class each."""
     owners = labels[rows_of(z)]
     return class_sums(z, owners == z.indices, owners if problem.formulation.is_relative else None)
 
 
 def balance(z: CsrArray, problem: Problem, wanted: Numbers, own: NDArray[np.bool_]) -> None:
-    """Move s(z) of a problem towards the wanted one; z changes in place and stays feasible.
+    """Move s(z) of a problem towards the requested sums; z changes in place and stays feasible.
 
-    `own` is as for ``class_sums``.
+    See ``class_sums`` for `own`.
     """
     rows, k = rows_of(z), z.shape[1]
     owners = problem.dataset.labels[rows] if problem.formulation.is_relative else None
@@ -80,7 +80,7 @@ def balance(z: CsrArray, problem: Problem, wanted: Numbers, own: NDArray[np.bool
 def _potentials(flows: CsrArray, missing: Numbers) -> Numbers:
     """Solve the Laplacian system; p = 0 for classes without a flow.
 
-    Flows cannot move what is missing from classes that they do not link.
+    The missing part of s cannot move between classes that are not connected.
     """
     both = sp.csr_array(flows + flows.T)
     both.setdiag(0)
@@ -90,7 +90,7 @@ def _potentials(flows: CsrArray, missing: Numbers) -> Numbers:
     _, groups = connected_components(laplacian, directed=False)
     means = np.bincount(groups, missing[some]) / np.bincount(groups)
     scale = sp.diags_array(1 / degrees[some])
-    with np.errstate(all="ignore"):  # of directions without curvature, and of huge numbers
+    with np.errstate(all="ignore"):  # for directions without curvature, and for huge numbers
         found = cg(
             laplacian, missing[some] - means[groups], rtol=SOLVED, maxiter=MOST_STEPS, M=scale
         )[0]
@@ -99,7 +99,7 @@ def _potentials(flows: CsrArray, missing: Numbers) -> Numbers:
 
 
 def _lower(z: CsrArray, problem: Problem, rows: NDArray[np.intp]) -> None:
-    """Lower z to its bounds."""
+    """Clip z to its bounds."""
     if problem.formulation.takes_maximum:
         sums = np.bincount(rows, z.data, z.shape[0])
         over = sums > problem.costs

@@ -1,14 +1,14 @@
-"""Checkpoint files: the state from which training can resume. Reading one runs no code.
+"""Checkpoint files: the state from which training can resume. Reading a file runs no code.
 
 Format: safetensors. Tensors: z as CSR, ``duals.indptr`` (n + 1, int64), ``duals.classes`` (int32)
-and ``duals.values`` (of the type of X); ``weights`` (features + 1, classes), a W that is not W(z),
-where there is one; ``history`` (epochs, float64), a column for each field of EpochRecord;
-``epochs`` (classes, int64), how many of them each class has had; ``seed`` (1, int64), from which,
-and from the epochs before, the random orders are drawn. Header, every value a string:
-``format`` = "manyclass checkpoint", ``format_version``, ``version``, ``problem`` (JSON: the facts
-that identify it), ``checksum`` (CRC-32 of each tensor, in the order of their names),
-``header_checksum`` (CRC-32 of the header with its length, of eight zeros in the place of this
-one). ``facts_of_problem`` has the facts, by which another process knows the problem, too.
+and ``duals.values`` (dtype of X); ``weights`` (features + 1, classes), a W that differs from W(z),
+if there is one; ``history`` (epochs, float64), a column for each field of EpochRecord; ``epochs``
+(classes, int64), the number of epochs of each class; ``seed`` (1, int64), which determines the
+random orders together with the number of earlier epochs. Header, every value a string: ``format`` =
+"manyclass checkpoint", ``format_version``, ``version``, ``problem`` (JSON: the facts that identify
+it), ``checksum`` (CRC-32 of each tensor, in the order of their names), ``header_checksum`` (CRC-32
+of the header with its length, computed with eight zeros instead of this checksum).
+``facts_of_problem`` computes the facts, which ranks compare, too.
 """
 
 from __future__ import annotations
@@ -43,21 +43,21 @@ ROUNDING = {4: 1e-4, 8: 1e-8}
 
 
 class DamagedError(ValueError):
-    """A file is truncated, damaged or no checkpoint."""
+    """A file is truncated, damaged or not a checkpoint."""
 
 
 FORMAT = TensorFormat(
     name="manyclass checkpoint",
     version=1,
     kind="checkpoint",
-    damaged_message="is damaged, truncated or no checkpoint ({why})",
-    other_message="is damaged, truncated or no checkpoint (it holds {what})",
+    damaged_message="is damaged, truncated or not a checkpoint ({why})",
+    other_message="is damaged, truncated or not a checkpoint (it holds {what})",
     error=DamagedError,
 )
 
 
 def save_checkpoint(path: Path, start: Start, seed: int, facts: Facts) -> None:
-    """Write a checkpoint; it appears whole, on disk, or not at all.
+    """Write a checkpoint atomically.
 
     Parameters
     ----------
@@ -66,7 +66,7 @@ def save_checkpoint(path: Path, start: Start, seed: int, facts: Facts) -> None:
     seed : int
         From 0 to 2^31 - 1.
     facts : dict of str
-        Of the problem.
+        Facts that identify the problem.
 
     Raises
     ------
@@ -99,7 +99,7 @@ def read_checkpoint(path: Path) -> tuple[Tensors, Facts]:
     ------
     DamagedError
     ValueError
-        If a newer version wrote it.
+        If a newer version wrote the file.
     OSError
     """
     with path.open("rb") as file:
@@ -121,7 +121,7 @@ def read_checkpoint(path: Path) -> tuple[Tensors, Facts]:
 
 
 def start_of_tensors(path: Path, tensors: Tensors, problem: Problem) -> Start:
-    """Return the start that a checkpoint holds, checked: a certificate relies on a feasible z.
+    """Return the start of a checkpoint, checked, as certificates rely on a feasible z.
 
     Raises
     ------
@@ -134,7 +134,7 @@ def start_of_tensors(path: Path, tensors: Tensors, problem: Problem) -> Start:
 
 
 def checked_start(tensors: Tensors, problem: Problem) -> Start:
-    """Return the start of tensors; anything invalid raises an error of Python or NumPy."""
+    """Return the start of tensors; invalid contents raise errors of Python or NumPy."""
     return Start(
         _duals(tensors, problem),
         _weights(tensors, problem),
@@ -144,7 +144,7 @@ def checked_start(tensors: Tensors, problem: Problem) -> Start:
 
 
 def seed_of_tensors(path: Path, tensors: Tensors) -> int:
-    """Return the seed that a checkpoint holds.
+    """Return the seed of a checkpoint.
 
     Raises
     ------
@@ -189,7 +189,7 @@ def _check_feasible(z: CsrArray, problem: Problem) -> None:
     own = z.indices == problem.dataset.labels[rows]
     targets = problem.formulation.targets
     if (targets == "others" and own.any()) or (targets == "own" and not own.all()):
-        raise ValueError("z is not 0 where a class is no target")
+        raise ValueError("z is not 0 where a class is not a target")
     if not (np.isfinite(z.data).all() and (z.data >= 0).all()):
         raise ValueError("z is negative or not finite")
     rounding = 1 + ROUNDING[z.dtype.itemsize]
@@ -230,7 +230,7 @@ def _epochs(tensors: Tensors, problem: Problem) -> NDArray[np.int64]:
 
 
 def expect(array: Array, dtype: DType, shape: tuple[int, ...]) -> None:
-    """Refuse an array of another type or shape."""
+    """Refuse an array of a different dtype or shape."""
     if array.dtype != dtype or array.shape != shape:
         raise ValueError(
             f"an array of {array.dtype} {array.shape} stands in the place of {dtype} {shape}"
@@ -244,7 +244,7 @@ def facts_of_problem(problem: Problem, classes: Array) -> Facts:
     ----------
     problem : Problem
     classes : ndarray of shape (k,)
-        Their names.
+        Names of the classes.
 
     Returns
     -------
@@ -280,7 +280,7 @@ ROWS_AT_A_TIME = 1 << 12
 
 
 def _fingerprint_of_rows(data: Dataset) -> str:
-    """Fingerprint of X as CSR without zeros, whether it is held so or dense."""
+    """Return the fingerprint of X as CSR without zeros, the same for dense and sparse X."""
     if not data.is_dense:
         return fingerprint(data.indptr, data.indices, data.values)
     X = data.matrix()

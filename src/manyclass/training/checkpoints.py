@@ -1,7 +1,7 @@
-"""Checkpoints of a training in a folder: schedule, writing and cleaning.
+"""Checkpoints of training in a folder: schedule, writing and cleaning.
 
-Files ``checkpoint-000001``, ``checkpoint-000002``, ...: the newest two are kept, the older one for
-the case that the newest is damaged.
+Of the files ``checkpoint-000001``, ``checkpoint-000002``, ..., the newest two are kept, in case the
+newest is damaged.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from manyclass.utils.types import DType
 from manyclass.utils.user_warning import warn_user
 
 NAME = re.compile(r"checkpoint-([0-9]{6,12})")
-LONGEST = 1000  # characters about what differs
+LONGEST = 1000  # characters of the differences in a message
 
 
 def found_in(folder: Path) -> list[Path]:
@@ -40,21 +40,21 @@ def found_in(folder: Path) -> list[Path]:
     Raises
     ------
     OSError
-        If there is no such folder.
+        If the folder does not exist.
     """
     named = [path for path in folder.iterdir() if NAME.fullmatch(path.name)]
     return sorted(named, key=_number, reverse=True)
 
 
 def check(folder: Path, *, resume: bool) -> None:
-    """Refuse, before any work, a folder that checkpoints cannot be written to.
+    """Refuse a folder that checkpoints cannot be written to.
 
     Raises
     ------
     ValueError
-        If there are checkpoints in it already, or with ``resume`` none.
+        If the folder holds checkpoints, or with ``resume`` none.
     OSError
-        If it cannot be written to.
+        If the folder is not writable.
     """
     check_folder(folder)
     found = found_in(folder) if resume or folder.exists() else []
@@ -68,23 +68,23 @@ def check(folder: Path, *, resume: bool) -> None:
 
 
 class Checkpoints:
-    """Hook that keeps the checkpoints of one training.
+    """Hook that writes the checkpoints of one training.
 
     Parameters
     ----------
     folder : str or path-like, or None
-        None: nothing is ever written.
+        None: no checkpoints.
     minutes : float
-        Between two checkpoints, at least.
+        Minimum number of minutes between two checkpoints.
     facts : dict of str
-        Of the problem.
+        Facts that identify the problem.
     seed : int
-        From which the random orders are drawn.
+        Seed of the random orders.
 
     Attributes
     ----------
     start : Start or None
-        Where training resumes.
+        The state that training resumes from.
     newest : Path or None
     """
 
@@ -99,23 +99,23 @@ class Checkpoints:
         self.seed = seed
         self.start: Start | None = None
         self.newest: Path | None = None
-        self._dtype: DType | None = None  # of X
+        self._dtype: DType | None = None  # dtype of X
         self._last = time.monotonic()
         self._warned = False
 
     @contextlib.contextmanager
     def opened(self, problem: Problem, *, resume: bool, same_seed: bool) -> Iterator[Self]:
-        """Hold the folder; find where an earlier training ended, to ``resume`` it.
+        """Lock the folder; with ``resume``, read the state of the earlier training.
 
-        With ``same_seed`` the seed is then that of the earlier one, too.
+        With ``same_seed``, also use the seed of the earlier training.
 
         Raises
         ------
         ValueError
-            If the folder holds checkpoints already, with ``resume`` none or those of another
-            problem; or another training writes to it.
+            If the folder holds checkpoints already; with ``resume``, if it holds none or those of a
+            different problem; or if a different training writes to it.
         OSError
-            If it cannot be written to.
+            If the folder is not writable.
         """
         if self.folder is None:
             if resume:
@@ -161,7 +161,7 @@ class Checkpoints:
         self._last = time.monotonic()
 
     def add(self, start: Start) -> None:
-        """Write a checkpoint, then remove all but it and the one before.
+        """Write a checkpoint, then remove all but the newest two.
 
         Raises
         ------
@@ -185,7 +185,7 @@ class Checkpoints:
         check(folder, resume=resume)
         folder.mkdir(exist_ok=True)
         stack.enter_context(_held(folder))
-        check(folder, resume=resume)  # another process may have written one
+        check(folder, resume=resume)  # a different process may have written one
         if resume:
             return self._read(problem)
         data = problem.dataset
@@ -193,12 +193,12 @@ class Checkpoints:
         return {}
 
     def _read(self, problem: Problem) -> Tensors:
-        """Return the newest checkpoint that is whole.
+        """Return the newest undamaged checkpoint.
 
         Raises
         ------
         ValueError
-            If it is of another problem, or none is whole.
+            If it belongs to a different problem, or all are damaged.
         OSError
         """
         assert self.folder is not None
@@ -216,12 +216,12 @@ class Checkpoints:
                 warn_user(f"{damaged[0]}; resuming from an older one, {path}")
             self.newest = path
             return tensors
-        raise ValueError("; ".join(damaged) + "; start again in another folder")
+        raise ValueError("; ".join(damaged) + "; start again in a different folder")
 
     def _check_same(self, path: Path, facts: Facts) -> None:
         differ = one_line(differences(facts, self.facts, ("there", "here")), LONGEST)
         if differ:
-            raise ValueError(f"{path}: is a checkpoint of another problem ({differ})")
+            raise ValueError(f"{path}: is a checkpoint of a different problem ({differ})")
 
 
 @contextlib.contextmanager

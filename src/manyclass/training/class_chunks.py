@@ -1,8 +1,8 @@
-"""One-vs-rest in chunks of classes, where W and z of all do not fit into memory.
+"""One-vs-rest in chunks of classes, if W and z of all classes do not fit into memory.
 
 The classes are independent, so some groups of them are trained to the end, certified and packed
-(what is not zero of W), then the next ones. Given and returned: as for one_vs_rest.py, W sparse;
-P, D and the gap are sums over the parts.
+(non-zeros of W), then the next groups. Input and output are as in one_vs_rest.py, with sparse W; P,
+D and the gap are sums over the chunks.
 """
 
 from __future__ import annotations
@@ -33,67 +33,67 @@ from manyclass.training.epoch_loop import Interrupted, Make, solve
 from manyclass.utils.machine import available_memory, weighted_sum
 from manyclass.utils.types import CsrArray
 
-P = TypeVar("P")  # W of a part, as WeightColumns keeps it
+P = TypeVar("P")  # W of a chunk, as stored by WeightColumns
 
 
 class WeightColumns(Protocol[P]):
-    """Storage of W of some classes, part by part."""
+    """Storage of W by chunks of classes."""
 
     def held(self, weights: Weights) -> P:
-        """Return the W of a finished part as it is kept."""
+        """Return the W of a finished chunk in the form that is kept."""
 
     def n_entries(self, part: P) -> int:
-        """Return how many numbers of W are not zero."""
+        """Return the number of non-zero entries of W."""
 
     def nbytes(self, part: P) -> int:
-        """Return the memory of a part."""
+        """Return the bytes of a chunk."""
 
     def zeros(self, parts: list[P], W: CsrArray) -> P:
-        """Return W = 0 of the classes that have not begun, kept as the other parts."""
+        """Return W = 0 for the classes that are not trained yet, in the form that is kept."""
 
     def joined(self, parts: list[P]) -> Weights:
-        """Put the classes of all parts side by side."""
+        """Join the classes of all chunks."""
 
     def gathered(self, part: P) -> CsrArray:
-        """Return a part as a CSR array."""
+        """Return a chunk as a CSR array."""
 
 
 class CsrColumns:
     """W of some classes as a CSR array."""
 
     def held(self, weights: Weights) -> CsrArray:
-        """Return the W of a finished part as it is kept."""
+        """Return the W of a finished chunk in the form that is kept."""
         return sp.csr_array(weights)
 
     def n_entries(self, part: CsrArray) -> int:
-        """Return how many numbers of W are not zero."""
+        """Return the number of non-zero entries of W."""
         return int(part.nnz)
 
     def nbytes(self, part: CsrArray) -> int:
-        """Return the memory of a part."""
+        """Return the bytes of a chunk."""
         return int(part.nnz * (part.dtype.itemsize + 4))
 
     def zeros(self, _parts: list[CsrArray], W: CsrArray) -> CsrArray:
-        """Return W = 0 of the classes that have not begun, kept as the other parts."""
+        """Return W = 0 for the classes that are not trained yet, in the form that is kept."""
         return W
 
     def joined(self, parts: list[CsrArray]) -> CsrArray:
-        """Put the classes of all parts side by side."""
+        """Join the classes of all chunks."""
         return sp.csr_array(sp.hstack(parts, format="csr"))
 
     def gathered(self, part: CsrArray) -> CsrArray:
-        """Return a part as a CSR array."""
+        """Return a chunk as a CSR array."""
         return part
 
 
 def classes_in_chunk(problem: Problem, n_jobs: int) -> int:
-    """Return how many classes are trained together: whole groups, one for each thread at least."""
+    """Return the number of classes trained together: whole groups, at least one per thread."""
     return groups_in_part(problem, n_jobs) * classes_in_group(problem.dataset.dtype)
 
 
 @dataclass(slots=True, eq=False)
 class Finished(Generic[P]):
-    """Results of the finished parts."""
+    """Results of the finished chunks."""
 
     problem: Problem
     keep_duals: bool
@@ -109,12 +109,12 @@ class Finished(Generic[P]):
     zero: float = 0.0
     violation: float = 0.0
     certificates: list[Certificate] = field(default_factory=list)
-    began: float = 0.0  # seconds until the part at hand
+    began: float = 0.0  # seconds until the current chunk
     status: Status = Status.CONVERGED
-    is_to_stop: bool = False  # says a callback, perhaps in the last epoch of a part
+    is_to_stop: bool = False  # stopped by a callback, perhaps in the last epoch of a chunk
 
     def add(self, part: Solution) -> None:
-        """Take over a part."""
+        """Add the result of a chunk."""
         W = self.columns.held(part.weights)
         size = part.duals.shape[1]
         self.weights.append(W)
@@ -136,13 +136,13 @@ class Finished(Generic[P]):
         self.violation = max(self.violation, certificate.max_violation)
 
     def _check_memory(self) -> None:
-        """Refuse parts that cannot be joined: the system would end the process instead."""
+        """Refuse chunks that do not fit when joined; the system would kill the process."""
         held = sum(map(self.columns.nbytes, self.weights))
         if 2 * held > available_memory():
             raise MemoryError(f"the weights of {self.n_classes} classes take {held / 1e9:.1f} GB")
 
     def record(self, record: EpochRecord, n_classes: int) -> EpochRecord:
-        """Turn the record of the part at hand into one of all classes."""
+        """Turn the record of the current chunk into a record of all classes."""
         k = self.problem.dataset.n_classes
         loss, gap = self._untrained(k - self.n_classes - n_classes)
         if record.epoch == 1:
@@ -162,7 +162,7 @@ class Finished(Generic[P]):
         return whole
 
     def leave(self) -> None:
-        """Give up the classes that have not begun: W = 0 and z = 0."""
+        """Skip the classes that are not trained yet: W = 0 and z = 0."""
         data = self.problem.dataset
         left = data.n_classes - self.n_classes
         if left == 0:
@@ -176,7 +176,7 @@ class Finished(Generic[P]):
         self.n_classes = data.n_classes
 
     def solution(self, rule: StoppingRule) -> Solution:
-        """Return the joined parts; the rule applies to the whole."""
+        """Return the joined solution; the stopping criterion applies to the sum."""
         weights = self.columns.joined(self.weights)
         self.weights.clear()
         certificate = Certificate.sum_of(self.certificates)
@@ -184,14 +184,14 @@ class Finished(Generic[P]):
         return Solution(weights, self.start([]), self.history, status, certificate)
 
     def start(self, others: list[Start]) -> Start:
-        """Return the warm-start state; `others` are those of the classes after these."""
+        """Return the warm-start state; `others` are the starts of the classes after these."""
         starts = [*self.starts, *others]
         duals = sp.csr_array(sp.hstack([start.duals for start in starts], format="csr"))
         epochs = np.concatenate([start.epochs_of_classes() for start in starts])
         W = None
         if any(start.weights is not None for start in starts):
             shape = (self.problem.dataset.n_features + 1, duals.shape[1])
-            W = np.zeros(shape, self.problem.dataset.dtype)  # kept only where better than W(z)
+            W = np.zeros(shape, self.problem.dataset.dtype)  # kept only if better than W(z)
             ends = np.cumsum([start.duals.shape[1] for start in starts])
             for start, end in zip(starts, ends, strict=True):
                 if start.weights is not None:
@@ -199,7 +199,7 @@ class Finished(Generic[P]):
         return Start(duals, W, tuple(self.history), epochs)
 
     def rest(self, start: Start | None, first: int) -> Start:
-        """Return where the classes from the first one on stood at the beginning."""
+        """Return the start of the classes from `first` on."""
         k = self.problem.dataset.n_classes
         before = start_of(start, slice(first, k))
         return self._at_zero(k - first) if before is None else before
@@ -209,7 +209,7 @@ class Finished(Generic[P]):
         return Start.at_zero(data.n_examples, n_classes, data.dtype)
 
     def _untrained(self, n_classes: int) -> tuple[float, float]:
-        """P at W = 0, and the gap at z = 0: empty rows lose as much anyway."""
+        """Return P at W = 0, and the gap at z = 0, without the constant loss of empty rows."""
         costs, data = self.problem.costs, self.problem.dataset
         may_gain = data.has_features() | (data.bias != 0)
         if not n_classes:
@@ -231,39 +231,39 @@ def solve_in_chunks(
     keep_duals: bool = False,
     columns: WeightColumns[P],
 ) -> Solution:
-    """Train one-vs-rest, some classes after the other.
+    """Train one-vs-rest in chunks of classes.
 
     Parameters
     ----------
     problem : Problem
-        One-vs-rest.
+        A one-vs-rest problem.
     make : callable
-        Makes the solver of a part, from a start.
+        Creates the solver of a chunk, from a start.
     rule_of : callable
-        Makes the stopping rule of a part.
+        Creates the stopping criterion of a chunk.
     part_size : int
-        Classes of a part, at most.
+        Largest number of classes in a chunk.
     max_iter : int
-        Epochs of a part at most, those of `start` counted.
+        Maximum number of epochs of a chunk, including the epochs of `start`.
     start : Start, default=None
-        Where to begin; z = 0 when None.
+        Start of training; None: z = 0.
     on_epoch : callable, default=None
-        As for ``solve``; the records are those of all classes.
+        See ``solve``; the records are for all classes.
     keep_duals : bool, default=False
-        Whether z is wanted: it may be as large as n x k. Otherwise zeros are returned.
+        Whether z, which may be as large as n x k, is needed. Otherwise zeros are returned.
     columns : WeightColumns
-        How W of the parts is held.
+        Storage of W of the chunks.
 
     Returns
     -------
     Solution
-        W as `columns` joins it. The history holds the epochs of
-        all parts.
+        W as joined by `columns`. The history holds the epochs of
+        all chunks.
 
     Raises
     ------
     Interrupted, FloatingPointError
-        As ``solve``; z of the parts that have not begun is that of `start`, or 0.
+        As in ``solve``; z of the chunks that have not begun is the z of `start`, or 0.
     """
     done = Finished(problem, keep_duals, columns)
     if start is not None:
@@ -279,7 +279,7 @@ def solve_in_chunks(
                 problem_of(problem, classes),
                 make,
                 rule_of(),
-                max_iter=0 if stopped else max_iter,  # certify what was reached before
+                max_iter=0 if stopped else max_iter,  # certify the state of the start
                 start=start_of(start, classes),
                 on_epoch=_shown(done, classes, start, on_epoch),
             )
@@ -295,7 +295,7 @@ def solve_in_chunks(
 
 
 def _parts(problem: Problem, size: int, start: Start | None) -> Iterator[slice]:
-    """Yield neighboring classes that have had as many epochs, in whatever parts that was."""
+    """Yield ranges of adjacent classes with the same number of epochs so far."""
     k = problem.dataset.n_classes
     epochs = np.zeros(k) if start is None else start.epochs_of_classes()
     changes = (np.flatnonzero(np.diff(epochs)) + 1).tolist()
@@ -310,7 +310,7 @@ def _shown(
     start: Start | None,
     on_epoch: Callable[[Progress], bool] | None,
 ) -> Callable[[Progress], bool]:
-    """Record the epochs of a part as those of all classes, and show them."""
+    """Record the epochs of a chunk as epochs of all classes, and show them."""
 
     def show(progress: Progress) -> bool:
         record = done.record(progress.record, classes.stop - classes.start)
@@ -332,7 +332,7 @@ def _shown(
 
 
 def _whole_weights(done: Finished[P], part: Weights) -> CsrArray:
-    """W with the part at hand, zeros for the classes that have not begun."""
+    """Return W with the current chunk, and zeros for the classes that are not trained yet."""
     data = done.problem.dataset
     left = data.n_classes - done.n_classes - part.shape[1]
     rest = sp.csr_array((data.n_features + 1, left), dtype=data.dtype)

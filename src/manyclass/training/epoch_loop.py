@@ -33,23 +33,23 @@ class Options:
     ----------
     tol : float
     stopping : {"gap", "kkt"}, default="gap"
-        What `tol` means; "gap" for logistic regression.
+        Meaning of `tol`; "gap" for logistic regression.
     solver : str, default="auto"
-        One of ``SOLVERS in train.py``.
+        One of ``SOLVERS`` in train.py.
     weights : {"dense", "sparse"}, default="dense"
-        How W is held (solvers/weights/storage.py).
+        Storage of W (solvers/weights/storage.py).
     regularize_intercept : bool, default=False
-        Of logistic regression.
+        For logistic regression: whether intercepts are regularized.
     max_iter : int, default=1000
-        Epochs at most, of each part where there are some (class_chunks.py).
+        Maximum number of epochs, per chunk of classes if there are chunks (class_chunks.py).
     n_jobs : int, default=1
         Threads.
     seed : int or sequence of int, default=0
-        From which the random orders are drawn.
+        Seed of the random orders.
     keeps_duals : bool, default=True
-        Whether z is wanted; otherwise it may be missing.
+        Whether z is needed; otherwise it may be missing.
     columns : MergedColumns, default=None
-        Columns to train as one; not where training is in parts or in several processes.
+        Columns to merge; not for training in chunks or in several processes.
     """
 
     tol: float
@@ -64,22 +64,22 @@ class Options:
     columns: MergedColumns | None = None
 
     def rule(self) -> StoppingRule:
-        """Make the stopping rule."""
+        """Create the stopping criterion."""
         return RULES[self.stopping](self.tol)
 
     def in_parts(self, problem: Problem) -> bool:
-        """Whether some classes are trained after the others."""
+        """Whether classes are trained in chunks."""
         return problem.formulation.is_separable and self.weights == "sparse"
 
 
 class Hook(Protocol):
-    """Part of a training, called each epoch: progress, checkpoints, callbacks, stop events."""
+    """Extension of training, called after each epoch: progress, checkpoints, callbacks, stops."""
 
     def epoch(self, progress: Progress) -> bool:
-        """Look at the state after an epoch; True stops training."""
+        """Process the state after an epoch; return True to stop training."""
 
     def end(self, start: Start) -> None:
-        """Take the state in which training ended or was interrupted."""
+        """Process the state in which training ended or was interrupted."""
 
 
 class StopWhen:
@@ -102,7 +102,7 @@ class Shown:
     Parameters
     ----------
     show : callable
-        Takes the state after an epoch, the relative gap, and what is computed next.
+        Takes the state after an epoch, the relative gap, and the next computation.
     """
 
     def __init__(self, show: Show) -> None:
@@ -118,45 +118,46 @@ class Shown:
         """Do nothing."""
 
 
-# Training has stalled when this many epochs in a row neither raise the dual objective by more than
-# its last digit nor lower the gap (the best by a hundredth, or the mean of the second half by a
-# tenth below that of the first): rounding then undoes what the steps gain.
+# Training has stalled when this many epochs in a row neither increase the dual objective by more
+# than its last digit nor decrease the gap (the best gap by a hundredth, or the mean of the second
+# half to a tenth below the mean of the first half): rounding then cancels the progress of the
+# steps.
 PATIENCE = 50
 PROGRESS = 0.99
 HALVES = 0.9
-# Where training may continue in float64, float32 ends when a certificate that was computed because
-# the estimates met the rule does not lower the least proven gap to that part, or when the gap, once
-# below NEAR of P or with violations of a few digits, has not fallen to FALL of the least before in
-# SHORT epochs.
+# If training may continue in float64, float32 ends when a certificate (computed because the
+# estimates met the criterion) does not reduce the least proven gap to this share, or when the gap,
+# once below NEAR of P or with violations of a few digits, has not decreased to FALL of the previous
+# least gap in SHORT epochs.
 SHORT, NEAR, FALL = 6, 1e-4, 0.7
 ROUNDING = 8  # digits of a violation
 
 
 class Solver(Protocol):
-    """A training run: made with its problem, from z = 0 or from where another one ended."""
+    """A training run of a problem, from z = 0 or from a start."""
 
     @property
     def dual(self) -> float:
-        """D, as training keeps it."""
+        """Current D of training."""
 
     def epoch(self, rule: StoppingRule) -> EpochRecord:
         """Train for one epoch."""
 
     @property
     def is_exact(self) -> bool:
-        """Whether the last epoch's estimates are those of W as it is."""
+        """Whether the last epoch's estimates are exact for the current W."""
 
     def promising(self, rule: StoppingRule) -> bool:
-        """Whether the last epoch's estimates say that the rule may be met."""
+        """Whether the stopping criterion may be met, by the estimates of the last epoch."""
 
     def certify(self) -> Certificate:
-        """Compute the duality-gap certificate of z and the W that is to be returned."""
+        """Compute the duality-gap certificate of z and the W to return."""
 
     def start(self) -> Start:
         """Return the warm-start state."""
 
     def weights(self) -> Weights:
-        """Return W, shape (d + 1, k), last row the appended feature's."""
+        """Return W, shape (d + 1, k), with the last row for the appended feature."""
 
     def finish(self) -> Weights:
         """Return W like ``weights``, in the run's memory, which must not be used afterwards."""
@@ -184,26 +185,27 @@ def solve(
     leaves_early: bool = False,
     is_slow: Callable[[Sequence[float]], bool] | None = None,
 ) -> Solution:
-    """Train until the rule is met.
+    """Train until the stopping criterion is met.
 
     Parameters
     ----------
     problem : Problem
     make : callable
-        Makes the solver of the problem, from a start.
+        Creates the solver of the problem, from a start.
     rule : StoppingRule
     max_iter : int
-        Epochs at most, those of `start` counted.
+        Maximum number of epochs, including the epochs of `start`.
     start : Start, default=None
-        Where to begin; at z = 0 when None. Its history is continued. None is trained where nothing
-        has changed since and the rule is met.
+        Start of training; None: z = 0. Its history is continued. No epochs are trained if nothing
+        has changed and the criterion is met.
     on_epoch : callable, default=None
         Called after each epoch; training stops when it returns True.
     leaves_early : bool, default=False
-        Whether to end as stalled as soon as rounding seems to stall training, since it can continue
-        with more digits.
+        Whether to end as soon as rounding seems to stall training, because it can continue in
+        float64.
     is_slow : callable, default=None
-        Given the gaps of the epochs, whether to end as stalled since another solver continues.
+        Takes the gaps of the epochs; returns whether to end as stalled, because a different solver
+        continues.
 
     Returns
     -------
@@ -236,17 +238,17 @@ def solve(
 
 
 class _Run:
-    """A training run, and the epochs before it that count as the same training's."""
+    """A training run, and earlier epochs that count as the same training."""
 
     def __init__(self, problem: Problem, solver: Solver, start: Start | None) -> None:
         self.problem, self.solver = problem, solver
         self.history = [] if start is None else list(start.history)
         self.n_epochs = 0 if start is None else start.n_epochs
         self.seconds_before = self.history[-1].seconds if self.history else 0.0
-        self.duals: list[float] = []  # of this run's epochs
-        self.gaps: list[float] = []  # estimates, of this run's epochs
-        self.proven_gap: float | None = None  # of the last certificate
-        self._missed = Found(1.0, 1.0)  # by what factors it was above the estimates, 1 at least
+        self.duals: list[float] = []  # records of this run's epochs
+        self.gaps: list[float] = []  # estimated gaps of this run's epochs
+        self.proven_gap: float | None = None  # gap of the last certificate
+        self._missed = Found(1.0, 1.0)  # factors of proven gaps over the estimates, at least 1
 
     def epoch(self, rule: StoppingRule) -> Progress:
         """Train for one epoch."""
@@ -260,7 +262,7 @@ class _Run:
         return Progress(record, self.solver.weights, self.start, self.proven_gap)
 
     def certify(self) -> Certificate:
-        """Compute the duality-gap certificate of z and the W that is to be returned."""
+        """Compute the duality-gap certificate of z and the W to return."""
         certificate = self.solver.certify()
         self.proven_gap = certificate.relative_gap
         if self.history:
@@ -273,7 +275,7 @@ class _Run:
         return certificate
 
     def may_be_proven(self, rule: StoppingRule) -> bool:
-        """Whether a certificate that misses the estimates as the last one did would meet the rule.
+        """Whether a certificate with the same factor over the estimates as the last one would do.
 
         A certificate costs a pass over all examples.
         """
@@ -309,7 +311,7 @@ def _epochs(
             certificate = run.certify()
             if rule.met(certificate):
                 return Status.CONVERGED, certificate
-            # The estimates were too good, and may be so by another factor next time.
+            # The estimates were too good, and may be so by a different factor next time.
             pause *= 2
             next_try = n_new + min(pause, 16)
             lags = not certificate.gap < HALVES * best
@@ -326,7 +328,7 @@ def _epochs(
 
 
 def is_slowed(gaps: list[float], near: float) -> bool:
-    """Whether the gap is below `near` and its last ``SHORT`` epochs brought little."""
+    """Whether the gap is below `near` and hardly decreased in the last ``SHORT`` epochs."""
     if len(gaps) <= SHORT or not gaps[-1] < near:
         return False
     return min(gaps[-SHORT:]) > FALL * min(gaps[:-SHORT])

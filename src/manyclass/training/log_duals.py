@@ -1,13 +1,12 @@
 """v = log u of logistic regression, after rows and classes have changed.
 
-Every u_i is a distribution over the classes, so that any is feasible. Rows that were there before
-keep theirs, less what it gave to classes that are gone; new rows begin at the softmax of their
-scores. A new class begins with its share of the costs in every row.
+Every u_i is a distribution over the classes, and any distribution is feasible. Earlier rows keep
+their u_i, without the shares of removed classes. New rows begin at the softmax of their scores. A
+new class begins with its share of the costs in every row.
 
-What the visits hold to, sum_i C_i (e_{y_i} - u_i) = 0 or the intercepts, loses the terms of rows
-that are gone and gets terms of new ones: intercepts would be off by what is missing, which moves
-every row. So u_i become softmax(v_i + p), where p restores the sums of before, and intercepts move
-by p.
+The sums sum_i C_i (e_{y_i} - u_i), which determine the intercepts, lose the terms of removed rows
+and gain the terms of new rows: intercepts would be wrong by the difference, which changes every
+row. So u_i becomes softmax(v_i + p), where p restores the earlier sums, and intercepts move by p.
 """
 
 from __future__ import annotations
@@ -25,13 +24,13 @@ from manyclass.training.row_matching import Match
 from manyclass.utils.input_rows import is_sparse
 from manyclass.utils.types import Array, Numbers, Rows
 
-ROWS = 200  # whose scores say where the intercepts of new classes begin
-NUMBERS = 1 << 16  # of v at a time
-STEPS, MOST = 2, 1.0  # towards the sums of before, and the largest of them
+ROWS = 200  # rows whose scores determine the first intercepts of new classes
+NUMBERS = 1 << 16  # bytes of v at a time
+STEPS, MOST = 2, 1.0  # steps towards the earlier sums, and the largest step
 
 
 def weights_of_columns(W: Array, n_features: int) -> Array:
-    """Return W for other columns at the end: zeros, or less; the last row stays the intercepts'."""
+    """Return W with more (zero) or fewer features; the last row stays the intercepts."""
     d = len(W) - 1
     if n_features <= d:
         return np.vstack([W[:n_features], W[-1:]]) if n_features < d else W
@@ -96,10 +95,10 @@ def class_sums(labels: NDArray[np.int32], costs: NDArray[np.float64], v: Array) 
 
 
 def balance(problem: Problem, v: Array, wanted: Numbers) -> Numbers:
-    """Move v by p, so that the sums of the classes approach the wanted ones; return p.
+    """Move v by p, so that the sums of the classes approach the requested sums; return p.
 
-    Each step is one of Newton's method with the diagonal of the Hessian, shortened, as what one
-    class gains the others lose. v changes in place.
+    Each step is a Newton step with the diagonal of the Hessian, shortened, because a gain of one
+    class is a loss of the others. v changes in place.
     """
     data, costs = problem.dataset, problem.costs
     k = data.n_classes
@@ -116,7 +115,7 @@ def balance(problem: Problem, v: Array, wanted: Numbers) -> Numbers:
 
 
 def _move(v: Array, step: Numbers, costs: NDArray[np.float64]) -> tuple[Numbers, Numbers]:
-    """V <- log softmax(v + step); return sum_i C_i u_i and sum_i C_i u_i (1 - u_i)."""
+    """Set v to log softmax(v + step); return sum_i C_i u_i and sum_i C_i u_i (1 - u_i)."""
     sums, squares = np.zeros(len(step)), np.zeros(len(step))
     by = step.astype(v.dtype)
     for rows in _blocks(v):
@@ -132,23 +131,23 @@ def _move(v: Array, step: Numbers, costs: NDArray[np.float64]) -> tuple[Numbers,
 
 
 def _weighted(u: Array, costs: NDArray[np.float64]) -> Array:
-    """Multiply rows by their costs; not by BLAS, which would start threads."""
+    """Multiply rows by their costs, without BLAS, which would start threads."""
     return np.asarray(u * costs[:, None].astype(u.dtype))
 
 
 def _blocks(v: Array) -> Iterator[slice]:
-    """Yield some rows at a time, which fit into a cache."""
+    """Yield blocks of rows that fit into a cache."""
     n, k = v.shape
     step = max(1, NUMBERS // k)
     return (slice(begin, begin + step) for begin in range(0, n, step))
 
 
 def _scores(problem: Problem, W: Array, rows: NDArray[np.intp]) -> Numbers:
-    """Return the scores of some rows, base scores included, shape (rows, k)."""
+    """Return the scores of some rows, including base scores, shape (rows, k)."""
     data = problem.dataset
     X: Rows = data.rows(rows)
     of_features = W[:-1]
-    if is_sparse(X):  # most features of wide text are in none of these rows
+    if is_sparse(X):  # most features of wide text do not occur in these rows
         used, columns = np.unique(X.indices, return_inverse=True)
         X = sp.csr_array((X.data, columns, X.indptr), shape=(len(rows), len(used)))
         of_features = of_features[used]
@@ -162,7 +161,7 @@ def _log_softmax(scores: Numbers) -> Numbers:
 
 
 def _shares(problem: Problem) -> Numbers:
-    """Return the share of the costs that each class's rows have, shape (k,)."""
+    """Return the share of each class in the costs of the rows, shape (k,)."""
     data = problem.dataset
     sums = np.bincount(data.labels, problem.costs, data.n_classes)
     return np.asarray(sums / problem.costs.sum())

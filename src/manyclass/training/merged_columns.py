@@ -1,10 +1,9 @@
-"""Training on merged columns (problem/merged_columns.py), with a certificate of the original X.
+"""Training on merged columns (problem/merged_columns.py), with a certificate for the original X.
 
-Given: a problem, the columns that are one, and perhaps a start. The merged problem is trained;
-its z, which is that of the original problem, gives W = W(z) there; W of the Newton phase and of
-logistic regression is mapped back and rounded. Returned: W, start and certificate of the original
-problem, evaluated on it. Where rounding keeps that certificate from the tolerance, training
-continues on the original columns.
+Input: a problem, the columns to merge, and perhaps a start. The merged problem is trained. Its z is
+also the z of the original problem, with W = W(z); W of the Newton phase and of logistic regression
+is mapped back and rounded. Output: W, start and certificate of the original problem. If rounding
+prevents the certificate from meeting the tolerance, training continues on the original columns.
 """
 
 from __future__ import annotations
@@ -40,17 +39,17 @@ def train_merged(
     Parameters
     ----------
     problem : Problem
-        The original one.
+        The original problem.
     options : Options
-        With the columns that are one.
+        Options with the columns to merge.
     start : Start or None
-        Of the original problem.
+        Start of the original problem.
     on_epoch : callable
-        Sees W and starts of the original problem.
+        Called with W and starts of the original problem.
     trained : callable
-        Trains a problem as it is.
+        Trains a problem without merging.
     make : callable
-        Makes the solver of a problem, which certifies z.
+        Creates the solver of a problem, which certifies z.
 
     Returns
     -------
@@ -112,7 +111,7 @@ def _certified(
     start: Start,
     make: MakeWith,
 ) -> tuple[Weights, Certificate]:
-    """Return W of the original problem and its certificate there."""
+    """Return W of the original problem and its certificate."""
     if problem.loss != "log_loss":
         solver = make(problem, start, options, np.random.default_rng(0))
         certificate = solver.certify()

@@ -1,9 +1,9 @@
-"""Training in float32 that continues in float64 where rounding stalls it.
+"""Training in float32 that continues in float64 if rounding stalls it.
 
-In float32 the steps along x_i round W by its last digit each, and the gap stays near 1e-6 of P. In
-float64 training continues from the same z; in the end W is rounded to float32 once. Given: a
-problem in float32 and the state that it was left in. Returned: W in float32 and its own
-certificate, P of the rounded W less D in float64.
+In float32, every step rounds W in its last digit, and the gap stays near 1e-6 of P. In float64,
+training continues from the same z; at the end, W is rounded to float32 once. Input: a problem in
+float32 and the state of training. Output: W in float32 and its own certificate: P of the rounded W
+minus D in float64.
 """
 
 from __future__ import annotations
@@ -36,13 +36,13 @@ from manyclass.utils.named_options import DEFAULT_SOLVERS
 from manyclass.utils.types import Array
 
 SINGLE, DOUBLE = np.dtype(np.float32), np.dtype(np.float64)
-# Where logistic regression has stalled in float32 at a larger relative gap, float64 begins at
-# W = 0: scores may be so large that the curvature of the losses is 0 to the last digit.
+# If logistic regression has stalled in float32 at a larger relative gap, float64 begins at W = 0:
+# scores may be so large that the curvature of the losses is rounded to 0.
 FAR = 0.1
 
 
 def may_continue(problem: Problem, options: Options) -> bool:
-    """Whether the problem is in float32, W is dense, and both fit into memory in float64, too."""
+    """Whether the problem is in float32, W is dense, and both also fit into memory in float64."""
     data = problem.dataset
     if problem.dataset.lies_on_device:
         return False
@@ -72,18 +72,18 @@ def continue_in_double(
     Parameters
     ----------
     problem : Problem
-        In float32.
+        Problem in float32.
     options : Options
     reached : Solution
     make : callable
-        Makes the solver of a problem, from a start.
+        Creates the solver of a problem, from a start.
     on_epoch : callable
 
     Returns
     -------
     Solution
-        W in float32: of an SVM, that of the two with the lower P, and z in float64, or it would not
-        prove as much.
+        W in float32: for an SVM, the one of two W with the lower P. z stays in float64, as rounding
+        it would weaken the certificate.
     """
     values = problem.dataset.values.astype(DOUBLE)
     in_double = replace(problem, dataset=replace(problem.dataset, values=values))
@@ -114,7 +114,7 @@ def _start(problem: Problem, reached: Solution) -> Start | None:
 
 
 def _tightened(problem: Problem, options: Options) -> StoppingRule:
-    """Return a rule that asks for more, by what rounding W to float32 adds."""
+    """Return a criterion that is tightened by the effect of rounding W to float32."""
     if _is_logistic(problem):
         return GapRule(TIGHTENED * options.tol)
     rule = options.rule()
@@ -123,7 +123,7 @@ def _tightened(problem: Problem, options: Options) -> StoppingRule:
 
 
 def _shown_in_single(on_epoch: Callable[[Progress], bool]) -> Callable[[Progress], bool]:
-    """Show epochs in float64 as if they were in float32."""
+    """Show epochs in float64 as epochs in float32."""
 
     def call(progress: Progress) -> bool:
         return on_epoch(
@@ -144,7 +144,7 @@ def _rounded(problem: Problem, options: Options, found: Solution, reached: Solut
     if certificate.primal_objective > reached.certificate.primal_objective:
         W = reached.weights
         certificate = certify_rounded(problem, W, found.certificate)
-        if reached.certificate.gap < certificate.gap:  # by the z of float32
+        if reached.certificate.gap < certificate.gap:  # with the z of float32
             certificate = reached.certificate
             start = replace(reached.start, history=start.history, epochs=start.epochs)
             start = start.astype(DOUBLE)
@@ -159,7 +159,7 @@ def _rounded_logistic(problem: Problem, options: Options, found: Solution) -> So
         problem, regularize_intercept=options.regularize_intercept, keeps_duals=False
     )
     own = certify_weights(engine, W)
-    # P of the rounded W less D as it was proven before, where that is nearer.
+    # P of the rounded W minus the D proven before, if that is closer.
     before = found.certificate.dual_objective
     gap = max(0.0, min(own.gap, own.penalty + own.loss - before))
     certificate = own.from_gap(
@@ -182,16 +182,16 @@ def _status(found: Solution, certificate: Certificate, options: Options) -> Stat
 
 
 def certify_rounded(problem: Problem, W: Array, before: Certificate) -> Certificate:
-    """Return the certificate of W in float32, from D as it was proven before.
+    """Return the certificate of W in float32, from the D proven before.
 
-    The violation is that before rounding.
+    The violation is the violation before rounding.
     """
     n, k = problem.dataset.n_examples, problem.dataset.n_classes
     engine, at = Engine(problem, storage="dense"), as_returned(problem, W)
     constant = engine.constant_loss()
     engine.matrix[:] = W
     found = engine.gap_sums(at.common, at.norm)  # at z = 0
-    # Terms at z = 0 are C_i times the loss, with the bound of its rounding.
+    # Terms at z = 0 are C_i times the loss, with a bound of its rounding.
     most_loss = exact_sum(part.gap for part in found) + constant
     return Certificate.from_gap(
         at.penalty + exact_sum(part.loss for part in found),

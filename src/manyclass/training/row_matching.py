@@ -1,7 +1,7 @@
-"""Rows of one data set that are in another one: by the fingerprints of their content.
+"""Matching of the rows of two data sets by the fingerprints of their content.
 
 Fingerprints (``cpp/data/row_prints.hpp``) have 128 bits and do not depend on the order of the rows,
-on weights, on columns of zeros at the end, nor on how X is stored. Labels are compared by name.
+weights, columns of zeros at the end, or the storage of X. Labels are compared by name.
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ from manyclass import _core
 from manyclass.problem.dataset import Dataset
 from manyclass.utils.types import Array, CsrArray
 
-# With a smaller share of rows that were there before, training begins as if there were none
-# (measured: halves of data sets that share some equal rows took more epochs than cold starts).
+# With a smaller share of matched rows, training begins without a warm start (measured: halves of
+# data sets that share some equal rows took more epochs than cold starts).
 LEAST_KEPT = 0.05
 NO_USE = (
-    "warm start: the earlier fit does not serve, since its formulation, loss, columns, classes or "
+    "warm start: the earlier fit cannot be used, since its formulation, loss, columns, classes or "
     "nearly all rows differ; training starts from the beginning"
 )
 Prints = NDArray[np.uint64]  # shape (n, 2)
@@ -28,16 +28,16 @@ Prints = NDArray[np.uint64]  # shape (n, 2)
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Match:
-    """Where the rows and classes of a problem stood in an earlier one.
+    """Positions of the rows and classes of a problem in an earlier one.
 
     Attributes
     ----------
     rows : ndarray of shape (n,), int32
-        The earlier number of each row; -1 where it is new.
+        The earlier number of each row; -1 if it is new.
     n_before : int
         Number of earlier rows.
     classes : ndarray of shape (k_before,), int32
-        The number of each earlier class now; -1 where it is gone.
+        The current number of each earlier class; -1 if it was removed.
     n_classes : int
         k
     """
@@ -55,7 +55,7 @@ class Match:
 
     @property
     def kept(self) -> NDArray[np.bool_]:
-        """Which rows were there before, shape (n,)."""
+        """Whether rows were there before, shape (n,)."""
         return self.rows >= 0
 
     @property
@@ -65,31 +65,31 @@ class Match:
 
     @property
     def n_gone(self) -> int:
-        """Number of earlier rows that are not there now."""
+        """Number of earlier rows that were removed."""
         return self.n_before - self.n_kept
 
     @property
     def keeps_enough(self) -> bool:
-        """Whether so many of the rows were there before that their z saves time."""
+        """Whether enough of the rows were there before, so that their z saves time."""
         return self.n_kept > 0 and self.n_kept >= LEAST_KEPT * len(self.rows)
 
     @property
     def has_same_classes(self) -> bool:
-        """Whether there are the same classes as before."""
+        """Whether the classes are the same as before."""
         return self.n_classes == len(self.classes) and bool((self.classes >= 0).all())
 
     @property
     def keeps_all(self) -> bool:
-        """Whether rows and classes are the same, in whatever order the rows are."""
+        """Whether rows and classes are the same, with rows in any order."""
         return self.has_same_classes and self.n_kept == len(self.rows) == self.n_before
 
     def __str__(self) -> str:
-        """One line for people."""
+        """One line for users."""
         n_new = len(self.rows) - self.n_kept
         return f"warm start: {self.n_kept} rows kept, {n_new} new, {self.n_gone} gone"
 
     def duals(self, z: CsrArray) -> CsrArray:
-        """Return z of these rows and classes, 0 for new ones."""
+        """Return z of these rows and classes, with 0 for new ones."""
         kept = self.kept
         if self.keeps_all and np.array_equal(self.rows, np.arange(self.n_before)):
             return z
@@ -112,7 +112,7 @@ def row_prints(data: Dataset, n_jobs: int) -> Prints:
 
 
 def class_numbers(before: Array, after: Array) -> NDArray[np.int32]:
-    """Return the number of each class in another array of classes; -1 where it is not there."""
+    """Return the number of each class in a second array of classes, or -1."""
     if np.array_equal(before, after):
         return np.arange(len(after), dtype=np.int32)
     numbers = {name: number for number, name in enumerate(after.tolist())}
@@ -120,12 +120,12 @@ def class_numbers(before: Array, after: Array) -> NDArray[np.int32]:
 
 
 def with_labels(prints: Prints, labels: NDArray[np.int32], n_classes: int) -> Prints:
-    """Return the fingerprints of rows with their labels; -1 is a label of its own."""
+    """Return the fingerprints of rows with their labels; -1 counts as a label."""
     return prints + _marks(n_classes)[labels]
 
 
 def with_label_sets(prints: Prints, indicator: CsrArray) -> Prints:
-    """Return the fingerprints of rows with their sets of labels, columns of a matrix of 0 and 1."""
+    """Return the fingerprints of rows with their label sets, columns of a matrix of 0 and 1."""
     marks = _marks(indicator.shape[1])[indicator.indices]
     sums = np.concatenate([np.zeros((1, 2), np.uint64), np.cumsum(marks, axis=0, dtype=np.uint64)])
     of_rows = sums[indicator.indptr[1:]] - sums[indicator.indptr[:-1]]
@@ -133,9 +133,9 @@ def with_label_sets(prints: Prints, indicator: CsrArray) -> Prints:
 
 
 def matched_rows(before: Prints, after: Prints) -> NDArray[np.int32]:
-    """Return the row before with the fingerprint of each row after, each once; -1 if there is none.
+    """Return the earlier row with the fingerprint of each row, each at most once, or -1.
 
-    Equal rows are matched in their order.
+    Equal rows are matched in order.
     """
     if np.array_equal(before, after):
         return np.arange(len(after), dtype=np.int32)
@@ -143,5 +143,5 @@ def matched_rows(before: Prints, after: Prints) -> NDArray[np.int32]:
 
 
 def _marks(n_classes: int) -> Prints:
-    """Return random numbers for each class and for none, shape (k + 1, 2)."""
+    """Return random numbers for each class and for no class, shape (k + 1, 2)."""
     return np.random.default_rng(0).integers(2**64, size=(n_classes + 1, 2), dtype=np.uint64)

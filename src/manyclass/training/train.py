@@ -1,7 +1,7 @@
-"""Train a problem to its end: the solver of each problem, and the one function that runs it.
+"""Training of a problem: the choice of the solver, and the function that runs it.
 
-Given: a problem, options, perhaps a start. Returned: W, the state from which another training may
-continue, history, and the certificate of W.
+Input: a problem, options, perhaps a start. Output: W, the state for further training, history, and
+the certificate of W.
 """
 
 from __future__ import annotations
@@ -46,20 +46,20 @@ RELATIVE = ("crammer_singer", "weston_watkins")
 
 @dataclass(frozen=True, slots=True)
 class Scope:
-    """What a comparison method can train.
+    """Problems that a comparison method can train.
 
     Attributes
     ----------
     solver : callable
-        Makes it, from a problem, a start, a random generator and threads.
+        Creates the solver, from a problem, a start, a random generator and threads.
     formulations : tuple of str
     losses : tuple of str
     kkt : bool
-        Whether it can stop at a violation; z that are never 0 always violate the conditions.
+        Whether it can stop by the violation; z that are never 0 always violate the conditions.
     keeps : str
-        Its arrays of n x k numbers.
+        Description of its arrays of n x k numbers.
     bytes_per_score, bytes_per_entry : int
-        Memory for each of n x k, and for each number of X.
+        Memory per row and class, and per value of X.
     """
 
     solver: Callable[[Problem, Start | None, np.random.Generator, int], Solver]
@@ -71,7 +71,7 @@ class Scope:
     bytes_per_entry: int = 0
 
 
-# z in lists takes 16 bytes an entry, and 20 more while it is written.
+# z in lists takes 16 bytes per entry, and 20 more while it is written.
 COMPARISON = {
     "exponentiated_gradient": Scope(
         ExponentiatedGradient, RELATIVE, ("hinge",), False, "a dual variable", 8 + 3 * 8 + 36
@@ -103,9 +103,9 @@ def check_solver(solver: str, problem: Problem, *, stopping: str, weights: str) 
     Raises
     ------
     ValueError
-        If they do not go together; the message names what does.
+        If they cannot be combined; the message names alternatives.
     MemoryError
-        If its arrays do not fit into memory.
+        If the arrays of the solver do not fit into memory.
     """
     if solver in DEFAULT_SOLVERS:
         return
@@ -128,11 +128,11 @@ def check_solver(solver: str, problem: Problem, *, stopping: str, weights: str) 
         )
     if stopping == "kkt" and not scope.kkt:
         raise ValueError(
-            f"{name} stops at a gap: the conditions of 'kkt' are never near for all its dual "
+            f"{name} stops at a gap: the conditions of 'kkt' are never nearly met by all its dual "
             "variables; use stopping='gap'"
         )
     if weights == "sparse":
-        raise ValueError(f"{name} holds dense weights; use weights='dense'")
+        raise ValueError(f"{name} uses dense weights; use weights='dense'")
     _check_memory(name, scope, problem)
 
 
@@ -149,18 +149,18 @@ def _check_memory(name: str, scope: Scope, problem: Problem) -> None:
 
 
 class Backend(Protocol):
-    """Where training takes place: in this process, or in several."""
+    """Processes of training: this process, or several."""
 
     def solver(
         self, problem: Problem, start: Start | None, options: Options, rng: np.random.Generator
     ) -> Solver:
-        """Make the solver of a problem."""
+        """Create the solver of a problem."""
 
     def part_size(self, problem: Problem, options: Options) -> int:
-        """Return how many classes of one-vs-rest are trained together."""
+        """Return the number of classes of one-vs-rest that are trained together."""
 
     def columns(self) -> WeightColumns[Any]:
-        """Return how W of parts is held and joined."""
+        """Return the object that stores and joins W of the chunks."""
 
     def may_continue(self, problem: Problem, options: Options) -> bool:
         """Whether training in float32 may continue in float64."""
@@ -175,9 +175,9 @@ class OneProcess:
     def solver(
         self, problem: Problem, start: Start | None, options: Options, rng: np.random.Generator
     ) -> Solver:
-        """Make the solver of a problem.
+        """Create the solver of a problem.
 
-        One-vs-rest holds W dense, and trains in parts where it is to be sparse (class_chunks.py).
+        One-vs-rest trains with dense W, in chunks if the result is sparse (class_chunks.py).
         """
         given = problem, start, rng, options.n_jobs
         intercept = options.regularize_intercept
@@ -205,11 +205,11 @@ class OneProcess:
         )
 
     def part_size(self, problem: Problem, options: Options) -> int:
-        """Return how many classes of one-vs-rest are trained together."""
+        """Return the number of classes of one-vs-rest that are trained together."""
         return classes_in_chunk(problem, options.n_jobs)
 
     def columns(self) -> CsrColumns:
-        """Return how W of parts is held and joined."""
+        """Return the object that stores and joins W of the chunks."""
         return CsrColumns()
 
     def may_continue(self, problem: Problem, options: Options) -> bool:
@@ -236,12 +236,12 @@ def train(
     problem : Problem
     options : Options
     start : Start, default=None
-        Where to begin; z = 0 when None. Its history is continued.
+        Start of training; None: z = 0. Its history is continued.
     hooks : sequence of Hook
-        Called in their order after each epoch; training stops when one of them returns True. Their
-        ``end`` is called on Ctrl-C, too, before it is raised.
+        Called in order after each epoch; training stops when one of them returns True. Their
+        ``end`` is also called on Ctrl-C, before the exception is raised.
     backend : Backend, default=None
-        This process when None.
+        None: this process.
 
     Returns
     -------
@@ -259,7 +259,7 @@ def train(
 
     def on_epoch(progress: Progress) -> bool:
         stops = False
-        for hook in hooks:  # all of them see every epoch
+        for hook in hooks:  # all hooks are called in every epoch
             if hook.epoch(progress):
                 stops = True
         return where.stops(stops)
@@ -286,9 +286,9 @@ def _trained(
     on_epoch: Callable[[Progress], bool],
     backend: Backend,
 ) -> Solution:
-    """Train in parts, or as a whole and, where float32 stalls, in float64.
+    """Train in chunks, or all classes together and, if float32 stalls, in float64.
 
-    A small problem on a device that stalls there, or falls slowly, is trained further by the core.
+    If a small problem stalls or converges slowly on a device, the core continues.
     """
     wanted, may_leave = options, problem.dataset.lies_on_device and may_leave_device(problem)
     continues = problem.dataset.dtype == np.float32 and backend.may_continue(problem, options)

@@ -1,13 +1,13 @@
 """Warm start: the state that an estimator keeps for its next fit.
 
-z belongs to rows: z of rows that are still there is feasible in the next problem, wherever they
-stand, 0 is feasible for new ones, and W(z) has nothing of the rows that are gone. Rows are known by
-their fingerprints (row_matching.py), classes by their names.
+z belongs to rows: z of rows that are still there is feasible in the next problem, in any order; 0
+is feasible for new rows, and W(z) does not contain the removed rows. Rows are matched by
+fingerprints (row_matching.py), classes by names.
 
-z is scaled with C: from the optimum, the gap at t C between t z and W is 1/2 (t - 1)^2 ||W||^2,
-little for steps of 1.2 and much for steps of 3. Other starts that were tried gain little or nothing
-more (docs/development/trials.md). Where the costs of rows change one by one, z stays as it is, up
-to its new bound. v = log u of logistic regression is feasible at any C.
+z is scaled with C: starting from the optimum, the gap at t C between t z and W is
+1/2 (t - 1)^2 ||W||^2, which is small for steps of 1.2 and large for steps of 3. Other starts have
+little or no benefit (docs/development/trials.md). If the costs of individual rows change, their z
+is kept, up to the new bound. v = log u of logistic regression is feasible at any C.
 """
 
 from __future__ import annotations
@@ -37,14 +37,15 @@ from manyclass.training.row_matching import (
 )
 from manyclass.utils.types import Array, CsrArray, Numbers
 
-# z of a row follows its own cost where that changes by the factor of most rows, up to this one.
+# z of a row is scaled with its cost if the cost changes by the factor of most rows, up to this
+# factor.
 ALIKE = 1.25
-# z that grows by a larger factor loses its digits, or overflows, where a cold start does not.
+# z that grows by a larger factor would lose its digits, or overflow; a cold start does not.
 MOST_GROWTH = 1e9
 
 
 class Sums(NamedTuple):
-    """Class sums of an earlier z (balance.py), and which numbers of a z are of own classes."""
+    """Class sums of an earlier z (balance.py), and which entries of z are of the own class."""
 
     wanted: Numbers
     own: Callable[[CsrArray], NDArray[np.bool_]]
@@ -52,7 +53,7 @@ class Sums(NamedTuple):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class WarmStart:
-    """Where the next fit may start, and the problem that this belongs to.
+    """The start of the next fit, and facts of its problem.
 
     Attributes
     ----------
@@ -62,16 +63,16 @@ class WarmStart:
     loss : str
     n_features : int
     labels : ndarray of shape (n,), int32, or None
-        None where W alone is known.
+        None if only W is known.
     costs : ndarray of shape (n,), float64, or None
     factors : ndarray of shape (k, k), float64, or None
-        As of ``Problem``.
+        See ``Problem``.
     prints : ndarray of shape (n, 2), uint64, default=None
-        Fingerprints of the rows. Without them, rows are the same where their labels are.
+        Fingerprints of the rows. Without them, rows are the same if their labels are.
     columns : MergedColumns, default=None
-        Columns of the same X that were trained as one.
+        Merged columns of the same X.
     numbers : ndarray of shape (n,), int64, default=None
-        Numbers of the rows in X, if some rows of X have the weight 0.
+        Row numbers in X, if some rows of X have weight 0.
     """
 
     start: Start
@@ -88,14 +89,14 @@ class WarmStart:
 
     @property
     def n_rows(self) -> int:
-        """Number of rows of the earlier fit; 0 where W alone is known."""
+        """Number of rows of the earlier fit; 0 if only W is known."""
         return 0 if self.labels is None else len(self.labels)
 
     @classmethod
     def from_problem(
         cls, problem: Problem, start: Start, classes: Array, prints: Prints | None = None
     ) -> WarmStart:
-        """Return the state in which the training of a problem ended."""
+        """Return the state at the end of the training of a problem."""
         data = problem.dataset
         return cls(
             start,
@@ -110,10 +111,10 @@ class WarmStart:
         )
 
     def match(self, problem: Problem, classes: Array, prints: Prints | None) -> Match | None:
-        """Return which rows of a problem were there before; None where no start serves.
+        """Return the match of a problem's rows; None if the state cannot be used.
 
-        Formulation and loss must be the same. Without fingerprints, so must the classes and the
-        number of features, and rows have the same order.
+        Formulation and loss must be the same. Without fingerprints, the classes, the number of
+        features and the order of the rows must also be the same.
         """
         if problem.formulation != self.formulation or problem.loss != self.loss:
             return None
@@ -131,16 +132,16 @@ class WarmStart:
             rows = matched_rows(before, with_labels(prints, data.labels, k))
             n_before = len(self.labels)
         found = Match(rows, n_before, numbers, k)
-        # W alone serves where Newton's method continues from it, or the rows are not known.
+        # Only W is used if Newton's method continues from it, or the rows are unknown.
         W_serves = (
             problem.loss == "log_loss" and same and (n_before == 0 or self.start.log_u is None)
         )
         return found if found.keeps_enough or W_serves else None
 
     def start_for(self, problem: Problem, match: Match, sums: Sums | None = None) -> Start | None:
-        """Return the start of another problem; None where it would be lost in rounding.
+        """Return the start of a different problem; None if it would be lost in rounding.
 
-        `sums` are those of this state where rows have several classes.
+        `sums` are the class sums of this state, if rows have several classes.
         """
         if problem.loss == "log_loss":
             return self._logistic_start(problem, match)
@@ -171,14 +172,14 @@ class WarmStart:
         return Start(z, new_rows=np.flatnonzero(moved | ~kept).astype(np.int32))
 
     def _sums(self, problem: Problem) -> Sums:
-        """Return the class sums of this state, and which numbers of a z are of own classes."""
+        """Return the class sums of this state, and which entries of z are of the own class."""
         assert self.labels is not None
         labels = problem.dataset.labels
         wanted = class_sums_of(problem, self.labels, self.start.duals)
         return Sums(wanted, lambda z: labels[rows_of(z)] == z.indices)
 
     def _logistic_start(self, problem: Problem, match: Match) -> Start | None:
-        """Return W, and v of the rows that are still there; None where W is not finite."""
+        """Return W, and v of the rows that are still there; None if W is not finite."""
         data, W = problem.dataset, self.start.weights
         if W is None or not np.isfinite(W).all():
             return None
@@ -199,7 +200,7 @@ class WarmStart:
         return replace(zero, weights=W, log_u=v, new_rows=new, is_same=is_same)
 
     def _logistic_sums(self, match: Match) -> Numbers:
-        """Return the class sums of this state for the classes there are now; 0 of new ones."""
+        """Return the class sums of this state for the current classes; 0 for new ones."""
         assert self.labels is not None
         assert self.costs is not None
         assert self.start.log_u is not None
@@ -212,17 +213,17 @@ class WarmStart:
 def _scaled(
     z: CsrArray, shares: NDArray[np.float64], kept: NDArray[np.bool_], problem: Problem
 ) -> tuple[CsrArray, NDArray[np.bool_]]:
-    """Return z at new costs, feasible, and the rows that do not follow their cost.
+    """Return feasible z at new costs, and the rows that are not scaled with their cost.
 
     Parameters
     ----------
     z : CSR array of shape (n, k)
     shares : ndarray of shape (n,)
-        The new cost of each row over the old one.
+        New cost of each row divided by the old one.
     kept : ndarray of shape (n,), bool
-        The rows that have an old one.
+        Whether rows have an old cost.
     problem : Problem
-        The new one.
+        The new problem.
     """
     common = float(np.median(shares[kept]))
     moved = kept & ~((shares <= ALIKE * common) & (shares * ALIKE >= common))
@@ -240,7 +241,7 @@ def _scaled(
 
 
 def _clip(z: CsrArray, problem: Problem, some: NDArray[np.bool_]) -> None:
-    """Lower z of some rows to their bounds, of a sum of losses."""
+    """Clip z of some rows to their bounds, for sums of losses."""
     if problem.formulation.takes_maximum:
         return
     rows = rows_of(z)

@@ -1,4 +1,4 @@
-"""Small helpers: memory, threads, instruction sets, fingerprints, prefetch, checks of sparse input.
+"""Helpers: memory, threads, instruction sets, fingerprints, labels, checks of input, progress.
 
-May import nothing of manyclass but the compiled core.
+May import only the compiled core of manyclass.
 """

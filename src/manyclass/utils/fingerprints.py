@@ -12,7 +12,7 @@ from manyclass.utils.types import Array
 
 Facts: TypeAlias = Mapping[str, str]  # name -> value
 
-PART = 1 << 26  # bytes between which Ctrl-C is heard
+PART = 1 << 26  # bytes between two checks for Ctrl-C
 LONGEST = 60  # characters of a fact
 
 
@@ -26,7 +26,7 @@ def crc32(array: Array, before: int = 0) -> int:
 
 
 def fingerprint(*arrays: Array) -> str:
-    """Return a fact about arrays: equal for equal numbers, very likely different for others.
+    """Return a fact about arrays: equal for equal numbers, very likely different otherwise.
 
     Examples
     --------
@@ -47,7 +47,7 @@ def fingerprint_of(crc: int) -> str:
 
 
 def fact(value: object) -> str:
-    """Return a parameter as a fact; where it is long, its beginning and its fingerprint."""
+    """Return a parameter as a fact; a long one as its beginning and its fingerprint."""
     text = repr(value)
     if len(text) <= LONGEST:
         return text
@@ -55,13 +55,13 @@ def fact(value: object) -> str:
 
 
 def differences(first: Facts, second: Facts, places: tuple[str, str]) -> str:
-    """Return the facts in which two problems differ; "" where there are none.
+    """Return the facts in which two problems differ; "" if there are none.
 
     Parameters
     ----------
     first, second : dict of str
     places : (str, str)
-        Where they hold, such as "on rank 0".
+        Places of the two, such as "on rank 0".
 
     Returns
     -------

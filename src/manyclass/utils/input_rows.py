@@ -1,7 +1,7 @@
-"""Rows as users have them: data frames, tensors, kinds of values, SciPy's sparse matrices.
+"""Input rows: data frames, tensors, kinds of values, SciPy's sparse matrices.
 
-Columns that hold text, categories or dates are refused, and so are sparse matrices whose arrays do
-not fit together, which compiled code trusts.
+Columns of text, categories or dates are refused, and so are sparse matrices with inconsistent
+arrays, because compiled code trusts them.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 NUMBERS = "biufc"  # kinds of types of NumPy
 TEXT, BOOLEAN, INTEGER, FLOAT = "text", "a boolean", "a whole number", "a number"
 COLLECTION, GAP, TIME, OTHER = "a collection", "missing", "a date or time", "something else"
-# In this order: a boolean of Python is a whole number, too.
+# In this order, as a Python bool is also an int.
 KINDS: Mapping[str, tuple[type, ...]] = {
     TEXT: (str,),
     BOOLEAN: (bool, np.bool_),
@@ -36,22 +36,23 @@ KINDS: Mapping[str, tuple[type, ...]] = {
     OTHER: (bytes, bytearray),
     COLLECTION: (Collection,),
 }
-# Types of columns, as pandas, polars, pyarrow and NumPy write them in small letters.
+# Names of column types in pandas, polars, pyarrow and NumPy, in lower case.
 COLUMNS = {
     "dates or times": re.compile(r"date|time|duration|period|interval|month|[<>]?m8"),
     "text": re.compile(r"(large_)?str|utf8|(large_)?binary|bytes|[|<>][su]"),
     "categories": re.compile(r"categor|enum|dictionary"),
 }
 ADVICE = {
-    "dates or times": "{}; give numbers, such as the days since one of them",
-    "text": "{}, and rows are numbers; put TfidfVectorizer before the estimator in a pipeline, or "
-    "OneHotEncoder for categories",
-    "categories": "{}, and rows are numbers; put OneHotEncoder before the estimator in a pipeline",
+    "dates or times": "{}; give numbers, such as the days since a fixed date",
+    "text": "{}, but rows must be numbers; put TfidfVectorizer before the estimator in a pipeline, "
+    "or OneHotEncoder for categories",
+    "categories": "{}, but rows must be numbers; put OneHotEncoder before the estimator in a "
+    "pipeline",
 }
 
 
 def kinds_of(values: Iterable[object]) -> dict[type, str]:
-    """Return what objects of each type are."""
+    """Return the kind of the objects of each type."""
     return {one: _kind_of(one) for one in set(map(type, values))}
 
 
@@ -63,23 +64,23 @@ def _kind_of(one: type) -> str:
 
 @functools.lru_cache
 def kind_of_column(written: str) -> str | None:
-    """Return what a type of columns holds, as it is written: a key of COLUMNS, None for others."""
+    """Return the kind of values of a column type, a key of COLUMNS, or None for other types."""
     kind = written.lower()
     return next((name for name, pattern in COLUMNS.items() if pattern.match(kind)), None)
 
 
 def check_numbers(X: object) -> None:
-    """Refuse an array, or the columns of a data frame, that hold text, categories or dates.
+    """Refuse arrays and columns of data frames that hold text, categories or dates.
 
     Parameters
     ----------
     X : object
-        Others are left to scikit-learn.
+        Other types are left to scikit-learn.
 
     Raises
     ------
     ValueError
-        Naming the column.
+        With the name of the column.
     """
     if isinstance(X, np.ndarray):
         cells: Iterable[object] = X.ravel() if X.dtype.kind in "OU" else ()
@@ -91,8 +92,8 @@ def check_numbers(X: object) -> None:
 
 
 def _columns(X: object) -> Iterator[tuple[Label, object, Iterable[object]]]:
-    """Yield name and type of each column of a data frame, and the objects of Python in it."""
-    if hasattr(X, "column_names") and hasattr(X, "schema"):  # of pyarrow
+    """Yield name and type of each column of a data frame, and its Python objects."""
+    if hasattr(X, "column_names") and hasattr(X, "schema"):  # tables of pyarrow
         yield from zip(X.column_names, X.schema.types, itertools.repeat(()), strict=False)
     elif hasattr(X, "dtypes") and hasattr(X, "columns"):
         for place, (name, kind) in enumerate(zip(X.columns, X.dtypes, strict=True)):
@@ -103,7 +104,7 @@ def _columns(X: object) -> Iterator[tuple[Label, object, Iterable[object]]]:
 
 
 def _check(kind: object, cells: Iterable[object], where: str, text: str = "text") -> None:
-    """Refuse values of a type, those of Python's objects by what they are."""
+    """Refuse values by their type; Python objects by their own types."""
     what = kind_of_column(str(kind))
     if str(kind) == "object":
         found = set(kinds_of(cells).values())
@@ -114,13 +115,17 @@ def _check(kind: object, cells: Iterable[object], where: str, text: str = "text"
 
 
 COMPRESSED = ("csr", "csc", "bsr")
-MAKERS = {"pandas": "DataFrame", "polars": "DataFrame", "pyarrow": "table"}  # of data frames
+MAKERS = {
+    "pandas": "DataFrame",
+    "polars": "DataFrame",
+    "pyarrow": "table",
+}  # libraries of data frames
 FLOATS: list[type] = [np.float64, np.float32]
-SHORT = "float16", "bfloat16", "float32"  # types of numbers that float32 holds
+SHORT = "float16", "bfloat16", "float32"  # dtypes that become float32
 
 
 class Tensor(Protocol):
-    """Numbers of another package, which NumPy can take over."""
+    """A tensor of a different package, which NumPy can convert."""
 
     def __dlpack__(self, *, stream: None = None) -> CapsuleType: ...
 
@@ -136,7 +141,7 @@ class Frame(Protocol):
 
 @runtime_checkable
 class Series(Protocol):
-    """A column of a data frame by itself."""
+    """A single column of a data frame."""
 
     name: Label
     dtype: object
@@ -152,24 +157,24 @@ class Column(Protocol):
 
 
 def is_sparse(X: object) -> TypeGuard[CsrArray]:
-    """Whether X is a sparse matrix or array of SciPy's."""
+    """Whether X is a SciPy sparse matrix or array."""
     return bool(sp.issparse(X))
 
 
 def check_sparse(X: object, *, indices: bool = True) -> None:
-    """Refuse what would make compiled code read or write outside the arrays.
+    """Refuse sparse matrices that would make compiled code access memory outside the arrays.
 
     Parameters
     ----------
     X : object
-        Checked if it is a sparse matrix or array of SciPy's.
+        Checked if it is a SciPy sparse matrix or array.
     indices : bool, default=True
-        Whether to look at the indices of CSR, too; otherwise the caller does.
+        Whether to check the indices of CSR, too; otherwise the caller checks them.
 
     Raises
     ------
     ValueError
-        If the arrays of X do not fit together.
+        If the arrays of X are inconsistent.
     """
     if not is_sparse(X):
         return
@@ -185,15 +190,15 @@ def check_sparse(X: object, *, indices: bool = True) -> None:
 
 
 def _flaw_of_indptr(X: CsrArray) -> str | None:
-    """Return what is wrong with the rows (of BSR: of blocks) of a compressed matrix."""
+    """Return the error in the row pointer (for BSR, of blocks) of a compressed matrix."""
     arrays = [np.asarray(part) for part in (X.indptr, X.indices, X.data)]
     indptr, indices, values = arrays
     if indptr.ndim != 1 or indices.ndim != 1 or values.ndim != (3 if X.format == "bsr" else 1):
-        return "its arrays have other dimensions"
+        return "its arrays have the wrong number of dimensions"
     if indptr.dtype.kind not in "iu" or indices.dtype.kind not in "iu":
-        return "its indices are no integers"
+        return "its indices are not integers"
     if len(indptr) != _sizes(X)[0] + 1:
-        return f"it has {_sizes(X)[0]} rows, its indptr {len(indptr)} entries"
+        return f"it has {_sizes(X)[0]} rows, but its indptr {len(indptr)} entries"
     n_entries = min(len(indices), len(values))
     if indptr[0] != 0 or indptr[-1] > n_entries or (indptr[1:] < indptr[:-1]).any():
         return "its indptr is inconsistent"
@@ -204,21 +209,21 @@ def _flaw_of_coordinates(X: CsrArray) -> str | None:
     coordinates = X.coords if hasattr(X, "coords") else (X.row, X.col)  # SciPy 1.12
     arrays = [np.asarray(part) for part in (*coordinates, X.data)]
     if any(part.ndim != 1 or len(part) != len(arrays[-1]) for part in arrays):
-        return "its arrays have other lengths"
+        return "its arrays have different lengths"
     if any(part.dtype.kind not in "iu" for part in arrays[:-1]):
-        return "its indices are no integers"
+        return "its indices are not integers"
     flaws = (_flaw_of_range(part, n) for part, n in zip(arrays[:-1], X.shape, strict=True))
     return next(filter(None, flaws), None)
 
 
 def _flaw_of_range(indices: Array, n: int) -> str | None:
     if len(indices) and (indices.min() < 0 or indices.max() >= n):
-        return f"an index lies outside 0 to {n - 1}"
+        return f"an index is not from 0 to {n - 1}"
     return None
 
 
 def _sizes(X: CsrArray) -> tuple[int, int]:
-    """Return how many rows ``indptr`` counts, and columns that ``indices`` name."""
+    """Return the numbers of rows for ``indptr`` and of columns for ``indices``."""
     n_rows, n_columns = X.shape
     if X.format == "bsr":
         height, width = X.blocksize
@@ -227,18 +232,18 @@ def _sizes(X: CsrArray) -> tuple[int, int]:
 
 
 def rows_as_given(X: object, *, indices: bool = True) -> tuple[object, list[type]]:
-    """Return X as scikit-learn can validate it, and its types of numbers, the natural one first.
+    """Return X in a form that scikit-learn can validate, and its dtypes, the natural one first.
 
-    float32 of data frames (polars, pyarrow, pandas), lists of arrays and tensors stays float32;
-    float16 and bfloat16 become float32. What has ``__dlpack__`` alone, and a column of vectors,
-    such as embeddings in a data frame, become an array. Sparse rows are checked, with `indices` as
-    in ``check_sparse``.
+    float32 in data frames (polars, pyarrow, pandas), lists of arrays and tensors stays float32;
+    float16 and bfloat16 become float32. Objects that only have ``__dlpack__``, and a column of
+    vectors, such as embeddings in a data frame, become an array. Sparse rows are checked, with
+    `indices` as in ``check_sparse``.
     """
     if is_sparse(X):
         check_sparse(X, indices=indices)
         return X, FLOATS
     if type(X).__name__ == "LazyFrame":
-        raise ValueError("X is a LazyFrame, whose rows are not there yet; give X.collect()")
+        raise ValueError("X is a LazyFrame, which has no rows yet; give X.collect()")
     if isinstance(X, np.ma.MaskedArray):
         if np.ma.getmaskarray(X).any():
             raise ValueError("X has masked entries, which are missing; fill them: X.filled(...)")
@@ -259,7 +264,7 @@ def rows_as_given(X: object, *, indices: bool = True) -> tuple[object, list[type
 
 
 def _check_place(X: Tensor) -> None:
-    """Refuse a tensor whose numbers the CPU cannot read."""
+    """Refuse a tensor that the CPU cannot read."""
     device, package = str(getattr(X, "device", "cpu")), type(X).__module__.partition(".")[0]
     if package in ("torch", "cupy") and device not in ("cpu", "meta"):
         raise ValueError(
@@ -269,7 +274,7 @@ def _check_place(X: Tensor) -> None:
 
 
 def without_index(X: object) -> object:
-    """Return a table of pyarrow without the index of the data frame that it was made of."""
+    """Return a pyarrow table without the index of the data frame that it was created from."""
     about = getattr(getattr(X, "schema", None), "pandas_metadata", None) or {}
     index = [name for name in about.get("index_columns", ()) if isinstance(name, str)]
     known = set(index) & set(getattr(X, "column_names", ()))
@@ -277,21 +282,21 @@ def without_index(X: object) -> object:
 
 
 def frame_of_vectors(X: object, rows: object) -> Frame | None:
-    """Return names for the columns of the array that a column of vectors became.
+    """Return column names for an array that was converted from a column of vectors.
 
-    They are ``name[0]``, ``name[1]``, ..., as commands have them that read tables.
+    They are ``name[0]``, ``name[1]``, ..., as in commands that read tables.
 
     Parameters
     ----------
     X : object
-        As given: a column, or a data frame of one.
+        A column, or a data frame with one column.
     rows : object
-        What ``rows_as_given`` made of it.
+        The result of ``rows_as_given``.
 
     Returns
     -------
     data frame without rows, of the library of X, or None
-        None: X is no column of vectors, or has no name, or is of another library.
+        None if X is not a column of vectors, has no name, or belongs to a different library.
     """
     if not isinstance(rows, np.ndarray) or rows.ndim != 2:
         return None
@@ -309,7 +314,7 @@ def frame_of_vectors(X: object, rows: object) -> Frame | None:
 
 
 def is_pandas(X: object) -> TypeGuard[Frame]:
-    """Whether X is a data frame of pandas."""
+    """Whether X is a pandas data frame."""
     return hasattr(X, "iloc")
 
 
@@ -336,7 +341,7 @@ def _array_of_tensor(X: Tensor) -> Array:
 
 
 def only_column(X: object) -> object:
-    """Return the column of a data frame that has one, else X."""
+    """Return the column of a data frame with one column, else X."""
     if getattr(X, "shape", ())[1:] != (1,) or not _is_frame(X):
         return X
     return X.column(0) if hasattr(X, "column") else X[X.columns[0]]
@@ -361,7 +366,7 @@ def _stacked(X: Column) -> Column | Array:
 
 
 def _array_of_list(X: Sequence[object]) -> Sequence[object] | Array:
-    """Return lists as an array; those that are none as they are, for scikit-learn's message."""
+    """Return lists as an array; other lists unchanged, for scikit-learn's message."""
     try:
         return np.asarray(X)
     except (TypeError, ValueError):
@@ -369,7 +374,7 @@ def _array_of_list(X: Sequence[object]) -> Sequence[object] | Array:
 
 
 def _natural_type(X: object) -> DType:
-    """Return the type of numbers of X as NumPy has it; float64 where that is unknown."""
+    """Return the dtype of X in NumPy; float64 if unknown."""
     try:
         if isinstance(X, (list, tuple)):
             types = {getattr(row, "dtype", None) for row in X}

@@ -1,9 +1,9 @@
-"""The rule for labels: each keeps its identity, or is refused.
+"""Validation of labels: each label is preserved exactly, or refused.
 
-Labels are text; whole numbers of 64 bits; other numbers, as floats, below the size from which
-floats skip whole numbers; or booleans. ``labels_of`` checks labels that have types: arrays, lists,
-columns of pandas, polars and pyarrow. ``labels_of_text`` gives types to the labels of a text file
-(CSV, svmlight). Every reader of labels uses these two.
+Labels are text; 64-bit integers; other numbers, as floats, if they are smaller than the size from
+which floats skip integers; or booleans. ``labels_of`` checks typed labels: arrays, lists, columns
+of pandas, polars and pyarrow. ``labels_of_text`` determines the type of the labels of a text file
+(CSV, svmlight). Every reader of labels uses one of these functions.
 """
 
 from __future__ import annotations
@@ -39,14 +39,14 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 INT64 = np.iinfo(np.int64)
-EXACT = 2**53  # float64 skips whole numbers from here on
-MOST_DIGITS = 4000  # that int reads
+EXACT = 2**53  # float64 skips integers from here on
+MOST_DIGITS = 4000  # digits that int accepts
 BOM, NUL = "\ufeff", "\0"
-# Not "007": codes with leading zeros are text.
+# Not "007", as codes with leading zeros are text.
 WHOLE = re.compile(r"[+-]?(0|[1-9][0-9]*)")
 NUMBER = re.compile(r"[+-]?((0|[1-9][0-9]*)(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)?")
 BOOLEANS = ("False", "True"), ("false", "true"), ("FALSE", "TRUE")
-# Beside numbers and booleans these stand for a missing label; elsewhere they are words.
+# Among numbers and booleans, these words mean a missing label; otherwise they are text.
 MISSING = frozenset(
     ["#N/A", "#NA", "-1.#IND", "1.#QNAN", "<NA>", "N/A", "NA", "NULL", "None", "n/a", "null"]
 )
@@ -57,27 +57,27 @@ COARSE = "is {}, and floats of that size skip whole numbers; give integers or te
 ENDS_IN_NUL = "is {}, and NumPy drops NUL at the end of text; strip it"
 JOINED = "is {}, which begins with a byte order mark, as joined files do; remove the mark"
 EMPTY_OF_SET = (
-    "has an empty label, as of an empty cell that was split; give such rows an empty set: "
+    "has an empty label, as from splitting an empty cell; give such rows an empty set: "
     "[set(filter(None, cell.split(';'))) for cell in cells]"
 )
 ONE_KIND = "labels must be all numbers, all text or all booleans"
 NOT_FINITE = "is {}, which is not finite; correct it, or drop the row"
-NO_CLASS = "is {}, which is no class; correct it, or drop the row"
-TIMES = "{}, and classes are text or numbers; give dates and times as text"
+NO_CLASS = "is {}, which is not a class; correct it, or drop the row"
+TIMES = "{}, but classes must be text or numbers; give dates and times as text"
 COMPLEX = "holds {}. Complex data not supported; give text or real numbers"
-NEITHER = "{}, and classes are text or numbers; convert it to one of them"
+NEITHER = "{}, but classes must be text or numbers; convert it to one of them"
 SHOWN = 40  # characters of a label in a message
 
 
 class LabelError(ValueError):
-    """A label that cannot be kept as it is.
+    """A label that cannot be preserved.
 
     Parameters
     ----------
     position : int or None
-        Its place among the labels; None: all are of that kind.
+        Position of the label; None: all labels are wrong.
     words : str
-        What is wrong with it, and what to do.
+        Problem and advice.
     """
 
     def __init__(self, position: int | None, words: str) -> None:
@@ -88,13 +88,13 @@ class LabelError(ValueError):
         return self.within("y")
 
     def within(self, labels: str, first: int = 0) -> str:
-        """Return the message about labels of this name, whose rows begin with this number."""
+        """Return the message with a name for the labels, and rows counted from ``first``."""
         row = "" if self.position is None else f"row {first + self.position} of "
         return f"{row}{labels} {self.words}"
 
 
 def labels_of(y: object) -> object:
-    """Return a vector of labels as an array; anything else as it is.
+    """Return a vector of labels as an array; other objects unchanged.
 
     Parameters
     ----------
@@ -103,14 +103,14 @@ def labels_of(y: object) -> object:
     Returns
     -------
     ndarray of shape (n,), or y
-        Text, booleans, whole numbers that int64 holds, or floats. What is no vector of labels, such
+        Text, booleans, whole numbers in int64, or floats. Anything but a vector of labels, such
         as a matrix or a list of sets, is y itself.
 
     Raises
     ------
     LabelError
-        If a label is missing or empty, would be taken for another one, or is neither text nor a
-        number, such as a date; or if some are text and others numbers.
+        If a label is missing or empty, would be confused with a different label, or is neither text
+        nor a number, such as a date; or if some are text and others numbers.
 
     Examples
     --------
@@ -143,7 +143,7 @@ give text
 
 
 def finite_labels_of(y: object) -> object:
-    """Return labels as ``labels_of``; refuse numbers that are not finite, too."""
+    """Return labels like ``labels_of``, but refuse numbers that are not finite."""
     labels = labels_of(y)
     if isinstance(labels, np.ndarray) and labels.dtype.kind == "f":
         refuse(~np.isfinite(labels).ravel(), labels, NOT_FINITE)
@@ -151,7 +151,7 @@ def finite_labels_of(y: object) -> object:
 
 
 def classes_of_sets(rows: Sequence[Collection[Label]]) -> Array:
-    """Return the labels that rows have, ascending.
+    """Return the distinct labels of all rows, ascending.
 
     Parameters
     ----------
@@ -161,10 +161,10 @@ def classes_of_sets(rows: Sequence[Collection[Label]]) -> Array:
     Raises
     ------
     ValueError
-        As ``labels_of``, naming the row; or if a label is neither text nor a number.
+        As in ``labels_of``, with the row; or if a label is neither text nor a number.
     """
     kinds = kinds_of(itertools.chain.from_iterable(rows))
-    found: dict[tuple[str, Label], Label] = {}  # True equals 1, and is of another kind
+    found: dict[tuple[str, Label], Label] = {}  # True equals 1, but is of a different kind
     for label in itertools.chain.from_iterable(rows):
         found.setdefault((kinds[type(label)], label), label)
     distinct = list(found.values())
@@ -176,21 +176,21 @@ def classes_of_sets(rows: Sequence[Collection[Label]]) -> Array:
         words = EMPTY_OF_SET if label == "" else f"has a label that {error.words}"
         raise ValueError(f"row {row} of y {words}") from None
     if distinct and not isinstance(labels, np.ndarray):
-        raise ValueError(f"labels of sets must be numbers or text, not {distinct[0]!r}")
+        raise ValueError(f"labels in sets must be numbers or text, not {distinct[0]!r}")
     return np.unique(np.asarray(labels)) if distinct else np.zeros(0, np.int64)
 
 
 def classes_and_numbers(y: Array) -> tuple[Array, IntArray]:
-    """Return the distinct labels of an array, ascending, and the number of each row's label.
+    """Return the distinct labels of an array, ascending, and the class index of each row.
 
-    As ``numpy.unique``, without sorting where labels are small integers.
+    Like ``numpy.unique``, but without sorting if labels are small integers.
     """
     is_integer = y.dtype.kind in "iu" and len(y) > 0
     first, last = (int(y.min()), int(y.max())) if is_integer else (0, 0)
     if not is_integer or last - first >= 4 * len(y):
         found, places = np.unique(y, return_inverse=True)
         return found, places
-    unsigned = np.dtype(f"u{y.dtype.itemsize}")  # whose differences do not overflow
+    unsigned = np.dtype(f"u{y.dtype.itemsize}")  # so that differences do not overflow
     lowest = np.asarray(first, y.dtype).astype(unsigned)
     shifted = (y.astype(unsigned) - lowest).astype(np.intp)
     there = np.zeros(last - first + 1, np.bool_)
@@ -203,10 +203,10 @@ def classes_and_numbers(y: Array) -> tuple[Array, IntArray]:
 
 
 def labels_of_text(words: Sequence[str]) -> Array:
-    """Return the distinct labels of a text file in the type that all of them allow.
+    """Return the distinct labels of a text file in a dtype that fits all of them.
 
-    Whole numbers are int64, other numbers float64, "True" and "False" booleans. If one is none of
-    these, or a number with leading zeros, all are text.
+    Whole numbers become int64, other numbers float64, "True" and "False" booleans. If a label is
+    none of these, or a number with leading zeros, all labels are text.
 
     Parameters
     ----------
@@ -220,8 +220,8 @@ def labels_of_text(words: Sequence[str]) -> Array:
     Raises
     ------
     LabelError
-        If one is empty, begins with a byte order mark, stands for a missing number, or is a number
-        that 64 bits and floats do not hold apart from its neighbors.
+        If a label is empty, begins with a byte order mark, means a missing number, or is a number
+        that neither int64 nor float64 distinguishes from its neighbors.
 
     Examples
     --------
@@ -238,7 +238,8 @@ def labels_of_text(words: Sequence[str]) -> Array:
     values = typed([word for word, is_lost in zip(words, lost, strict=True) if not is_lost])
     if values is None:
         return _as_text(of_array(_cells(words)))
-    before = lost.index(True) if True in lost else len(values)  # the first bad one is named
+    # The error names the first bad label.
+    before = lost.index(True) if True in lost else len(values)
     refuse([not math.isfinite(value) for value in values[:before]], words, NOT_FINITE)
     labels = of_array(_cells(values[:before]))
     refuse(lost, words, NO_CLASS)
@@ -246,12 +247,12 @@ def labels_of_text(words: Sequence[str]) -> Array:
 
 
 def boolean_of(word: str) -> bool | None:
-    """Return the boolean that a label of a text file is; None if it is none."""
+    """Return a label of a text file as a boolean, or None."""
     return next((word == true for false, true in BOOLEANS if word in (false, true)), None)
 
 
 def typed(words: Sequence[str]) -> Sequence[float] | None:
-    """Return words that are all booleans or all numbers as such; None for others."""
+    """Return words as booleans or numbers, if all of them are; else None."""
     if any(set(words) <= {*pair} for pair in BOOLEANS):
         return [word.lower() == "true" for word in words]
     numbers = [number for number in map(number_of, words) if number is not None]
@@ -259,7 +260,7 @@ def typed(words: Sequence[str]) -> Sequence[float] | None:
 
 
 def number_of(word: str) -> float | None:
-    """Return the number that a label of a text file is; None if it is none."""
+    """Return a label of a text file as a number, or None."""
     stripped = word.strip()
     if len(stripped) > MOST_DIGITS:
         return None
@@ -269,7 +270,7 @@ def number_of(word: str) -> float | None:
 
 
 def _is_missing(word: str) -> bool:
-    """Whether a label of a text file stands for a missing number: NA, NaN, infinity."""
+    """Whether a label of a text file means a missing number: NA, NaN, infinity."""
     try:
         return word in MISSING or (not math.isfinite(float(word)) and number_of(word) is None)
     except ValueError:
@@ -277,7 +278,7 @@ def _is_missing(word: str) -> bool:
 
 
 def of_array(y: Array) -> Array:
-    """Return a one-dimensional array of labels, in this machine's order of bytes."""
+    """Return a one-dimensional array of labels in native byte order."""
     kind = y.dtype.kind
     if kind == "c":
         raise LabelError(None, COMPLEX.format(y.dtype))
@@ -297,13 +298,13 @@ def of_array(y: Array) -> Array:
 
 
 def _typed_words(kind: object) -> str:
-    """Return what is wrong with a type of labels."""
+    """Return the message for a wrong type of labels."""
     is_time = kind_of_column(str(kind)) == "dates or times"
     return "holds " + (TIMES if is_time else NEITHER).format(kind)
 
 
 def _of_objects(y: Array) -> Array:
-    """Return Python's objects as an array of their kind; text, and collections, as they are."""
+    """Return Python objects as an array of their type; text and collections unchanged."""
     kinds = kinds_of(y)
     found = set(kinds.values())
     if not found or COLLECTION in found:
@@ -326,27 +327,27 @@ def _of_objects(y: Array) -> Array:
 
 
 def _refuse_kinds(y: Array, kinds: list[str]) -> NoReturn:
-    """Refuse objects some of which are no labels, or which are labels of several kinds."""
+    """Refuse objects if some are not labels, or if labels are of several kinds."""
     for kind, words in ((GAP, GAPS), (TIME, f"is {TIMES}"), (OTHER, f"is {NEITHER}")):
         refuse([one == kind for one in kinds], y, words)
     other = next(i for i, kind in enumerate(kinds) if kind != kinds[0])
-    raise LabelError(other, f"is {kinds[other]}, and labels before are not; {ONE_KIND}")
+    raise LabelError(other, f"is {kinds[other]}, and previous labels are not; {ONE_KIND}")
 
 
 def _of_pandas(y: pd.Series) -> Array:
-    """Return a column, index or array of pandas as an array."""
+    """Return a pandas column, index or array as an array."""
     values = getattr(y, "array", y)
     refuse(np.asarray(values.isna()), values, GAPS)
     if hasattr(values, "categories"):
         return _of_pandas(values.categories.take(values.codes))
     if hasattr(values.dtype, "pyarrow_dtype"):
         return of_arrow(values.__arrow_array__())
-    numbers = getattr(values.dtype, "numpy_dtype", None)  # of nullable numbers
+    numbers = getattr(values.dtype, "numpy_dtype", None)  # arrays of nullable numbers
     return of_array(np.asarray(values) if numbers is None else values.to_numpy(dtype=numbers))
 
 
 def _of_polars(y: pl.Series) -> Array:
-    """Return a column of polars as an array."""
+    """Return a polars column as an array."""
     if y.null_count():
         refuse(y.is_null().to_numpy(), y, GAPS)
     plain = re.fullmatch(r"Boolean|U?Int(8|16|32|64)|Float\d+", str(y.dtype))
@@ -354,7 +355,7 @@ def _of_polars(y: pl.Series) -> Array:
 
 
 def of_arrow(y: pa.Array) -> Array:
-    """Return a column of pyarrow as an array; text as NumPy's."""
+    """Return a pyarrow column as an array, with text as NumPy str."""
     column = y.combine_chunks() if hasattr(y, "combine_chunks") else y
     if column.null_count:
         refuse(column.is_null().to_numpy(zero_copy_only=False), column, GAPS)
@@ -371,7 +372,7 @@ def of_arrow(y: pa.Array) -> Array:
 def refuse(
     wrong: Sequence[bool] | Array, labels: Sequence[object] | Array | pl.Series, words: str
 ) -> None:
-    """Refuse the first label that is wrong; ``{}`` in the words is the label."""
+    """Raise an error for the first wrong label, which replaces ``{}`` in the words."""
     places = np.flatnonzero(wrong)
     if len(places):
         label = labels[int(places[0])]
@@ -386,12 +387,12 @@ def _cells(values: Sequence[object]) -> Array:
 
 
 def _as_text(y: Array) -> Array:
-    """Return text in an array of NumPy's text; others as they are."""
+    """Return text in an array of NumPy str; other values unchanged."""
     is_text = y.dtype.kind == "O" and len(y) and isinstance(y[0], str)
     return y.astype(np.str_) if is_text else y
 
 
-# By the package of a column.
+# Functions by the package of a column.
 COLUMNS: Mapping[str, Callable[..., Array]] = {
     "pandas": _of_pandas,
     "polars": _of_polars,

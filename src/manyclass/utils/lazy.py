@@ -1,6 +1,6 @@
-"""Public names of a package, imported when they are first used.
+"""Public names of a package, imported on first use.
 
-So ``manyclass --help`` loads neither NumPy nor scikit-learn.
+Because of this, ``manyclass --help`` loads neither NumPy nor scikit-learn.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ def lazy_names(
     Parameters
     ----------
     package : str
-        Its ``__name__``.
+        ``__name__`` of the package.
     homes : mapping of str to str
         The module that defines each public name.
 
@@ -52,13 +52,13 @@ def lazy_names(
     return get, names
 
 
-# What a package of a lower layer uses of a higher one, by the name of the parameter that asks for
-# it: "module:name" of a callable. Registered by the package.
+# Callables of higher layers for lower layers, as "module:name", by the name of the parameter that
+# requests them. The package registers them.
 ENTRY_POINTS: dict[str, str] = {}
 
 
 def load_entry_point(name: str) -> Callable[..., Any]:
-    """Return the callable that is registered under a name, imported when it is first used."""
+    """Return the callable registered under a name, imported on first use."""
     module, _, attribute = ENTRY_POINTS[name].partition(":")
     found: object = getattr(importlib.import_module(module), attribute)
     assert callable(found)

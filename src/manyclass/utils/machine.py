@@ -1,8 +1,8 @@
-"""Resources of the machine: memory, threads, instruction set, and the core's classes by type.
+"""Resources of the machine: memory, threads, instruction set, and the core's classes by dtype.
 
 Control groups (cgroups) limit the memory of containers and of jobs of Slurm, systemd and
 Kubernetes: version 2 in ``memory.max`` and ``memory.high``, version 1 in
-``memory.limit_in_bytes``, of the process's own group and of each one above it.
+``memory.limit_in_bytes``, for the process's own group and all its parents.
 Source: Linux kernel documentation, admin-guide/cgroup-v2 and cgroup-v1/memory; proc(5).
 """
 
@@ -39,10 +39,10 @@ VARIABLE = "MANYCLASS_INSTRUCTION_SET"
 
 
 def effective_n_jobs(n_jobs: int | None) -> int:
-    """Threads as joblib counts them (None = 1, -1 = all cores), in its workers only their share.
+    """Return a number of threads as in joblib (None = 1, -1 = all cores); a share in its workers.
 
-    joblib itself lets each of its workers take all cores again; what it leaves a worker's libraries
-    is in OMP_NUM_THREADS, which holds for our threads as well.
+    joblib itself lets each of its workers use all cores. The share of the libraries in a worker is
+    in OMP_NUM_THREADS, which also limits our threads.
     """
     wanted = min(int(joblib.effective_n_jobs(n_jobs)), MOST_THREADS)
     backend, _ = get_active_backend()
@@ -53,7 +53,7 @@ def effective_n_jobs(n_jobs: int | None) -> int:
 
 
 def instruction_set() -> str:
-    """Return the instruction set to use: the fastest one, or what the environment asks for.
+    """Return the instruction set to use: the fastest one, or the one in the environment variable.
 
     Returns
     -------
@@ -82,7 +82,7 @@ def instruction_set() -> str:
 
 
 class _BlasLimit:
-    """Limit of the threads of BLAS, which the whole process shares."""
+    """Limit of the threads of BLAS, shared by the process."""
 
     def __init__(self) -> None:
         self._lock, self._n_users = threading.Lock(), 0
@@ -90,9 +90,9 @@ class _BlasLimit:
 
     @contextlib.contextmanager
     def __call__(self) -> Iterator[None]:
-        """Let BLAS use one thread, until the last block that wants that has ended.
+        """Let BLAS use one thread, until the last block with this limit has ended.
 
-        Results then do not depend on other threads of this process; BLAS's own threads would
+        Results then do not depend on other threads of this process, and threads of BLAS do not
         compete with ours.
         """
         with self._lock:
@@ -114,16 +114,15 @@ one_blas_thread = _BlasLimit()
 def weighted_sum(weights: Numbers, values: Array) -> float:
     """Return the scalar product of two arrays of shape (n,), the same for any number of threads.
 
-    BLAS would start its threads for 10,000 numbers. They then wait for work for a tenth of a
-    second, on cores that other processes could use, and the order of the sum depends on their
-    number.
+    BLAS would start threads for 10,000 numbers. Its threads wait for work for a tenth of a second
+    on cores that other processes could use, and the order of the sum depends on their number.
     """
     return float((weights * values).sum())
 
 
 PROC = Path("/proc/self")
-ESCAPED = re.compile(r"\\([0-7]{3})")  # of mountinfo
-LONGEST = 20  # digits of a limit
+ESCAPED = re.compile(r"\\([0-7]{3})")  # escapes of mountinfo
+LONGEST = 20  # largest number of digits of a limit
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,7 +133,7 @@ class CgroupFiles:
     ----------
     limits : tuple of str
     used : tuple of str
-        Entries of memory.stat that cannot be reclaimed: a file's cached pages can.
+        Entries of memory.stat that cannot be reclaimed, unlike cached pages of files.
     """
 
     limits: tuple[str, ...]
@@ -148,10 +147,10 @@ CGROUP_FILES = {
 
 
 def available_memory(sharing: int = 1) -> int:
-    """Return the bytes that the machine has, or that this process may still take if it is limited.
+    """Return the memory of the machine in bytes, or what limits leave to this process.
 
-    Limits are those of cgroups, which so many processes share evenly, and of address space and
-    data (``ulimit -v`` and ``-d``), which each has to itself.
+    Limits are cgroups, which `sharing` processes share evenly, and address space and data
+    (``ulimit -v`` and ``-d``) of each process.
     """
     left = [min([machine_memory(), *left_in_cgroups()]) // sharing]
     for kind, name in OWN_LIMITS:
@@ -164,12 +163,12 @@ def available_memory(sharing: int = 1) -> int:
 
 @functools.cache
 def machine_memory() -> int:
-    """Return the bytes of memory that the machine has."""
+    """Return the memory of the machine in bytes."""
     return int(psutil.virtual_memory().total)
 
 
 def left_in_cgroups(proc: Path = PROC) -> Iterator[int]:
-    """Yield the bytes that each limited cgroup of this process may still take.
+    """Yield the bytes that each limited cgroup of this process may still allocate.
 
     Parameters
     ----------
@@ -190,7 +189,7 @@ def left_in_cgroups(proc: Path = PROC) -> Iterator[int]:
 def limiting_folders(proc: Path, own_groups: str) -> list[tuple[Path, str]]:
     """Return the folders of this process's cgroups that may limit memory, each with its version.
 
-    They are looked up once for each text of the file ``cgroup``: a fit asks several times.
+    They are cached by the text of the file ``cgroup``, because a fit needs them several times.
     """
     groups, folders = {}, []
     for line in own_groups.split("\n"):
@@ -205,7 +204,7 @@ def limiting_folders(proc: Path, own_groups: str) -> list[tuple[Path, str]]:
 
 
 def _mounts(proc: Path) -> Iterator[tuple[str, Path, PurePosixPath]]:
-    """Yield the version, mount point and root of the file systems of cgroups that limit memory."""
+    """Yield version, mount point and root of the cgroup file systems that limit memory."""
     for line in _lines(proc / "mountinfo"):
         about, _, rest = line.partition(" - ")
         kind, _, options = [*rest.split(" ", 2), "", ""][:3]
@@ -249,12 +248,12 @@ def core_class(name: Literal["SparseWeights"], dtype: DType) -> type[_core.Spars
 @overload
 def core_class(name: Literal["Predictor"], dtype: DType) -> type[_core.Predictor64]: ...
 def core_class(name: str, dtype: DType) -> type:
-    """Return the class for float32 or float64; in types, that for float64 stands for both.
+    """Return the class for float32 or float64; type hints use the class for float64.
 
     Parameters
     ----------
     name : str
-        Without its suffix: ``"Problem"`` stands for ``Problem32`` and ``Problem64``.
+        Name without suffix: ``"Problem"`` for ``Problem32`` and ``Problem64``.
     dtype : dtype
         float32 or float64.
     """

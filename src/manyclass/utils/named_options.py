@@ -1,10 +1,10 @@
-"""Types of options that have names. Imports nothing that takes long, for the command line."""
+"""Types of named options. Has no slow imports, for the command line."""
 
 from __future__ import annotations
 
 from typing import Literal, TypeAlias
 
-# Options of public signatures; tests compare them with the tables of what there is.
+# Options of public signatures; tests compare them with the tables of implementations.
 FormulationName: TypeAlias = Literal[
     "crammer_singer",
     "weston_watkins",
@@ -26,7 +26,7 @@ StochasticLossName: TypeAlias = Literal["hinge", "log_loss", "perceptron"]
 SolverName: TypeAlias = Literal[
     "auto", "sequential_dual", "exponentiated_gradient", "cutting_plane", "most_violating"
 ]
-DEFAULT_SOLVERS = ("auto", "sequential_dual")  # of every problem; others are for comparison
+DEFAULT_SOLVERS = ("auto", "sequential_dual")  # solvers of all problems; others are for comparison
 StoppingName: TypeAlias = Literal["gap", "kkt"]
 CostScaling: TypeAlias = Literal["margin", "slack"]
 WeightsName: TypeAlias = Literal["auto", "dense", "sparse"]

@@ -1,4 +1,4 @@
-"""Progress of training, a bar in a terminal or lines; and of reading a file."""
+"""Progress of training, as a bar in a terminal or as lines, and of reading a file."""
 
 from __future__ import annotations
 
@@ -12,25 +12,25 @@ from pathlib import Path
 from typing import TypeVar
 
 T = TypeVar("T")
-# Is given each epoch: its line, the relative gap if it is known, and what is computed next.
+# Called after each epoch: its line, the relative gap if known, and the next computation.
 Show = Callable[[object, "float | None", str], None]
 Clock = Callable[[], float]
-LINES = 2  # as verbose: lines in a terminal, too
-# How much of a file is read, in bytes or rows, and its share of all if that is known.
+LINES = 2  # value of verbose: lines in a terminal, too
+# Bytes or rows read so far, and their share of the file if known.
 Seen = Callable[[int, "float | None"], None]
-QUICK, REFRESH = 1.0, 0.2  # seconds: before a line is shown, and between two of them
-# Columns of a terminal: those of a wide one, of the bar, and beside bar and words. These are the
-# time, blanks, and room for the ^C that a terminal shows, which must not begin another line.
+QUICK, REFRESH = 1.0, 0.2  # seconds before the first line, and between two lines
+# Columns: of a wide terminal, of the bar, and of the rest: the time, blanks, and space for the ^C
+# of the terminal, which must not wrap to a new line.
 WIDE, WIDE_BAR, NARROW_BAR, BESIDE_BAR = 60, 24, 10, 13
 
 
 class GapScale:
-    """How much of the way from the first gap to `tol` is done, on a log scale.
+    """Fraction of the way from the first gap to `tol`, on a log scale.
 
     Parameters
     ----------
     tol : float or None
-        None when training does not end at a gap.
+        None if training does not stop by the gap.
 
     Examples
     --------
@@ -44,7 +44,7 @@ class GapScale:
         self.first: float | None = None
 
     def done(self, gap: float | None) -> float | None:
-        """Return the share that is done; None when it is not known."""
+        """Return the fraction that is done; None if unknown."""
         if self.tol is None or gap is None or not math.isfinite(gap):
             return None
         if gap <= self.tol:
@@ -58,17 +58,17 @@ class GapScale:
 def progress(
     verbose: int, tol: float | None = None, clock: Clock = time.monotonic
 ) -> Iterator[Show]:
-    """Give a function that shows each epoch.
+    """Return a function that shows each epoch.
 
     Parameters
     ----------
     verbose : int
-        0: nothing. 1: a bar where standard output is a terminal, else lines.
+        0: nothing. 1: a bar if standard output is a terminal, else lines.
         2: lines.
     tol : float, default=None
         The relative gap at which training ends.
     clock : callable, default=time.monotonic
-        Returns the seconds since some moment.
+        Returns a time in seconds.
     """
     if not verbose:
         yield _be_quiet
@@ -89,7 +89,7 @@ def _print(line: object, _gap: float | None, _then: str) -> None:
 
 @contextlib.contextmanager
 def _bar(scale: GapScale, clock: Clock) -> Iterator[Show]:
-    """Draw a bar; leave the last epoch's line behind."""
+    """Draw a bar; end with the line of the last epoch."""
     from rich.console import Console
     from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
     from rich.table import Column
@@ -121,14 +121,14 @@ def _bar(scale: GapScale, clock: Clock) -> Iterator[Show]:
 
 
 def _words(epoch: int, gap: str, tol: float | None, left: str, room: int) -> str:
-    """Return the longest text that has room."""
+    """Return the longest text that fits."""
     whole = ", ".join(filter(None, [f"epoch {epoch}, {gap}, to go to {tol:g}", left]))
     texts = whole, ", ".join(filter(None, [gap, left.removeprefix("about ")])), left or gap
     return next((text for text in texts if len(text) <= room), "")
 
 
 def _left(seconds: float, done: float | None) -> str:
-    """Say how long it may take, when a good part of the way is known."""
+    """Return an estimate of the remaining time, once enough of the way is done."""
     if not done or done < 0.1 or done >= 1.0:
         return ""
     return f"about {seconds * (1 - done) / done:.0f} s left"
@@ -138,20 +138,21 @@ def _left(seconds: float, done: float | None) -> str:
 def reading(
     verbose: int, name: str, unit: str = "bytes", clock: Clock = time.monotonic
 ) -> Iterator[Seen]:
-    """Give a function that shows how much of a file is read, on one line that is rewritten.
+    """Return a function that shows the progress of reading a file, on one line.
 
-    The line is on standard error, where that is a terminal, after a second; the end wipes it off.
+    The line is shown on standard error, if that is a terminal, after a second, and cleared at the
+    end.
 
     Parameters
     ----------
     verbose : int
         0: nothing.
     name : str
-        Of the file.
+        Name of the file.
     unit : {"bytes", "rows"}, default="bytes"
-        What is counted.
+        Unit of the progress.
     clock : callable, default=time.monotonic
-        Returns the seconds since some moment.
+        Returns a time in seconds.
     """
     if not verbose or sys.stderr is None or not sys.stderr.isatty():
         yield lambda _amount, _share: None
@@ -182,7 +183,7 @@ def reading(
 def counted(
     items: Iterable[T], see: Seen, count: Callable[[T], int], total: int = 0
 ) -> Iterator[T]:
-    """Yield items, and say how much they are together, of a total if that is known."""
+    """Yield items, and report their total size so far, and the share of a total if known."""
     amount = 0
     for item in items:
         amount += count(item)

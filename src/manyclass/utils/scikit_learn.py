@@ -1,4 +1,4 @@
-"""Support of scikit-learn: names of columns, advice on parameters, pipelines without idle steps."""
+"""Support of scikit-learn: names of columns, advice on parameters, pipelines."""
 
 from __future__ import annotations
 
@@ -15,20 +15,20 @@ from manyclass.utils.input_rows import frame_of_vectors
 from manyclass.utils.suggestions import EXAMPLES, meant
 from manyclass.utils.types import Array, Rows
 
-NONE = "no_validation"  # scikit-learn's word for targets that are not given
+NONE = "no_validation"  # scikit-learn's value for missing targets
 P = ParamSpec("P")
 S = TypeVar("S")
 F = TypeVar("F", bound=Callable[..., object])
 
 
 def fit_context(method: F) -> F:
-    """Check the parameters of an estimator before a fit, as scikit-learn does; the type stays."""
+    """Check the parameters of an estimator before a fit, as in scikit-learn; the type stays."""
     checked: F = _fit_context(prefer_skip_nested_validation=True)(method)
     return checked
 
 
 class _Reasoned(_AvailableIfDescriptor):  # type: ignore[misc]  # scikit-learn has no types
-    """A method that is there on a condition, whose error says why it is not."""
+    """A method that exists on a condition, with an error that explains why it does not."""
 
     def _check(self, obj: object, owner: type) -> None:
         try:
@@ -38,12 +38,13 @@ class _Reasoned(_AvailableIfDescriptor):  # type: ignore[misc]  # scikit-learn h
 
 
 def available_if(check: Callable[[S], bool]) -> Callable[[F], F]:
-    """Hide a method where a check fails, as scikit-learn's ``available_if`` does.
+    """Hide a method if a check fails, like scikit-learn's ``available_if``.
 
     Parameters
     ----------
     check : callable
-        Of the estimator; raises an AttributeError, whose message the error of the method has, too.
+        Takes the estimator; raises an AttributeError, whose message becomes part of the error of
+        the method.
     """
 
     def wrap(method: F) -> F:
@@ -56,12 +57,12 @@ def available_if(check: Callable[[S], bool]) -> Callable[[F], F]:
 def suggests_parameters(
     foreign: Mapping[str, str],
 ) -> Callable[[Callable[Concatenate[S, P], None]], Callable[Concatenate[S, P], None]]:
-    """Let ``__init__`` say what to write in place of a parameter that it does not have.
+    """Let ``__init__`` suggest a replacement for an unknown parameter.
 
     Parameters
     ----------
     foreign : mapping
-        Names of parameters, and advice.
+        Advice by the names of parameters.
     """
 
     def wrap(init: Callable[Concatenate[S, P], None]) -> Callable[Concatenate[S, P], None]:
@@ -92,30 +93,30 @@ def named_rows(
     reset: bool = True,
     **checks: object,
 ) -> Rows | tuple[Rows, Array]:
-    """Do as scikit-learn's ``validate_data``, and give the columns of vectors names.
+    """Call scikit-learn's ``validate_data``, and set names for columns of vectors.
 
     Parameters
     ----------
     X : array-like
     estimator : estimator
-        Its ``n_features_in_`` and ``feature_names_in_`` are set, or compared without `reset`.
+        Its ``n_features_in_`` and ``feature_names_in_`` are set or, without `reset`, compared.
     given : array-like
-        What ``rows_as_given`` made of X.
+        The result of ``rows_as_given`` for X.
     y : array-like, default=NONE
     reset : bool, default=True
     **checks
-        For ``check_array``.
+        Arguments of ``check_array``.
 
     Returns
     -------
     X : ndarray or CSR of shape (n, d)
     y : ndarray
-        Where it was given.
+        Only if it was given.
 
     Raises
     ------
     ValueError
-        If X or y is not valid, or X has other columns than in ``fit``.
+        If X or y is invalid, or the columns of X differ from ``fit``.
     """
     names = frame_of_vectors(X, given)
     if names is None:
@@ -126,16 +127,16 @@ def named_rows(
 
 
 def explain_rows(error: Exception) -> None:
-    """Raise an error of rows that hold lists again, with advice."""
+    """Re-raise an error about rows that hold lists, with advice."""
     if "setting an array element with a sequence" in str(error):
         raise ValueError(
-            "X holds lists beside numbers, or of several lengths; give a column of vectors alone, "
+            "X holds lists next to numbers, or of several lengths; give a column of vectors alone, "
             "or put them together (np.hstack)"
         ) from error
 
 
 def without_passthrough(pipeline: Pipeline) -> Pipeline:
-    """Return a pipeline of the same steps, without those that are "passthrough" or None.
+    """Return a pipeline without the steps that are "passthrough" or None.
 
     Parameters
     ----------
@@ -144,7 +145,7 @@ def without_passthrough(pipeline: Pipeline) -> Pipeline:
     Returns
     -------
     Pipeline
-        The same one if it has no such step.
+        The same pipeline if it has no such step.
     """
     steps = [(name, step) for name, step in pipeline.steps[:-1] if not _is_idle(step)]
     if len(steps) == len(pipeline.steps) - 1:

@@ -1,4 +1,4 @@
-"""Suggestions for parameters of other libraries, and for misspelt names."""
+"""Suggestions for parameters of other libraries, and for misspelled names."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 
 NAMES_SHOWN = 8
-# As scoring; scikit-learn's "top_k_accuracy" has k = 2.
+# Values of scoring; scikit-learn's "top_k_accuracy" has k = 2.
 TOP_K = re.compile(r"top_([1-9]\d*)_accuracy")
 _L2 = "weights are always regularized by 1/2 ||W||^2; leave it out"
-# Of LinearSVC, LogisticRegression, SGDClassifier and SVC.
+# Parameters of LinearSVC, LogisticRegression, SGDClassifier and SVC.
 COMMON: Mapping[str, str] = {
     "penalty": _L2,
     "l1_ratio": _L2,
@@ -22,13 +22,13 @@ COMMON: Mapping[str, str] = {
     "Cs": "use MulticlassSVCCV or MultinomialLogisticRegressionCV, which choose C",
     "epsilon": "the stopping tolerance is tol",
     "eps": "the stopping tolerance is tol",
-    "decision_function_shape": "decision_function always gives a score for each class",
+    "decision_function_shape": "decision_function always returns a score for each class",
 }
 OF_SVC: Mapping[str, str] = {
     **COMMON,
     "multi_class": "use formulation='crammer_singer' or formulation='one_vs_rest'",
     "alpha": "use C = 1 / (alpha * n_samples)",
-    "shuffle": "visits are always in a random order; see random_state",
+    "shuffle": "updates are always in random order; see random_state",
 }
 OF_MULTILABEL: Mapping[str, str] = {
     **COMMON,
@@ -40,12 +40,12 @@ OF_MULTILABEL: Mapping[str, str] = {
 OF_LOGISTIC: Mapping[str, str] = {
     **COMMON,
     "multi_class": "the loss is always multinomial; leave it out",
-    "solver": "there is one, which chooses its method by itself; leave it out",
+    "solver": "there is only one solver; leave it out",
     "loss": "the loss is the log loss; use MulticlassSVC for hinge losses",
     "alpha": "use C = 1 / (alpha * n_samples)",
     "formulation": "the loss is multinomial; use MulticlassSVC for the formulations of the SVM",
     "weights": "W is dense; leave it out",
-    "probability": "predict_proba always gives them; leave it out",
+    "probability": "predict_proba always exists; leave it out",
 }
 OF_STOCHASTIC: Mapping[str, str] = {
     **COMMON,
@@ -57,17 +57,17 @@ OF_STOCHASTIC: Mapping[str, str] = {
     "probability": "use loss='log_loss', which gives predict_proba",
     "formulation": "use loss='hinge' (Crammer-Singer); MulticlassSVC has all formulations",
 }
-# Of each estimator, the first that it has.
+# The first of these parameters that an estimator has.
 EXAMPLES: Mapping[str, str] = {"C": "C=1.0", "Cs": "Cs=[1.0]", "alpha": "alpha=1e-4"}
 
 
 def meant(word: str, known: Iterable[str]) -> str:
-    """Return a question for the name that a word resembles, or ""."""
+    """Return a suggestion of the name that a word resembles, or ""."""
     likely = {name.lower().replace("-", "_"): name for name in known}
     found = difflib.get_close_matches(word.lower().replace("-", "_"), list(likely), 1)
     return f"; did you mean {likely[found[0]]!r}?" if found else ""
 
 
 def first_of(names: Sequence[object]) -> str:
-    """Return the first few names as a message lists them."""
+    """Return the first few names as a list for messages."""
     return ", ".join(map(repr, names[:NAMES_SHOWN])) + (", ..." if len(names) > NAMES_SHOWN else "")

@@ -1,4 +1,4 @@
-"""Names of types that most modules use: arrays, rows of X, options, class weights, JSON objects."""
+"""Type aliases that most modules use: arrays, rows of X, options, class weights, JSON objects."""
 
 from __future__ import annotations
 
@@ -38,13 +38,13 @@ from manyclass.utils.named_options import (
 )
 
 Array: TypeAlias = NDArray[Any]
-DeviceArray: TypeAlias = Any  # an array of PyTorch, CuPy or another namespace of the standard
+DeviceArray: TypeAlias = Any  # an array of a namespace of the standard: PyTorch, CuPy or others
 Numbers: TypeAlias = NDArray[np.float64]
 IntArray: TypeAlias = NDArray[np.integer[Any]]
 CsrArray: TypeAlias = "sp.csr_array[Any]"
 DType: TypeAlias = np.dtype[Any]
 Rows: TypeAlias = "Array | CsrArray"  # of X, shape (n, d)
-RowsLike: TypeAlias = "ArrayLike | sp.sparray | sp.spmatrix"  # X as users give it
+RowsLike: TypeAlias = "ArrayLike | sp.sparray | sp.spmatrix"  # X as given by users
 Label: TypeAlias = Hashable
 ClassWeight: TypeAlias = "Mapping[Label, float] | Literal['balanced'] | None"
 Settings: TypeAlias = dict[str, Any]  # keyword arguments, attributes by name, a JSON object

@@ -1,6 +1,7 @@
-"""Warnings that name the line of the user's code, however many calls of this package lie between.
+"""Warnings with the line of the user's code, for any number of calls within this package.
 
-Python 3.12 has ``skip_file_prefixes`` of ``warnings.warn`` for it; this package runs on 3.11, too.
+Python 3.12 has ``skip_file_prefixes`` of ``warnings.warn`` for this, but this package supports
+3.11.
 """
 
 from __future__ import annotations
@@ -8,12 +9,12 @@ from __future__ import annotations
 import sys
 import warnings
 
-# scikit-learn wraps methods, and calls fit in its own estimators, through joblib.
+# scikit-learn wraps methods, and calls fit in its own estimators through joblib.
 PACKAGES = "joblib", "manyclass", "sklearn"
 
 
 def warn_user(message: str, category: type[Warning] = UserWarning) -> None:
-    """Warn, and name the line that called this package or scikit-learn.
+    """Warn with the line that called this package or scikit-learn.
 
     Parameters
     ----------

@@ -45,12 +45,12 @@ def test_numbers_as_labels(run, corpus, here):
     [
         ("", "line 1: the file is empty"),
         (",a,b,c\na,0,1,1", "the label b is missing"),
-        (",a,b,b\na,0,1,1", "line 1: the label b is there twice"),
+        (",a,b,b\na,0,1,1", "line 1: the label b is given twice"),
         (",a,b,z\na,0,1,1", "line 1: no row of tiny has the label 'z'"),
         (",a,b,c\na,0,1\n", "line 2: 2 costs for 3 labels"),
         (",a,b,c\na,0,1,many\n", "line 2: 'many' is not a number"),
         (",a,b,c\na,0,1,1\nb,1,0,-1\nc,1,1,0", "line 3: costs are finite and at least 0, not -1"),
-        (",a,b,c\na,0,0,0\nb,0,0,0\nc,0,0,0", "costs.csv: no mistake costs anything"),
+        (",a,b,c\na,0,0,0\nb,0,0,0\nc,0,0,0", "costs.csv: at least one mistake must have"),
         (",a,b,c\na,1,1,1\nb,1,0,1\nc,1,1,0", "line 2: predicting a where it is true must cost 0"),
     ],
 )

@@ -67,7 +67,7 @@ def test_another_kind_stays(run, files, command):
     for name in FOREIGN[command]:
         before = Path(name).read_bytes()
         message = run.fails(*COMMANDS[command].replace("OUT", name).split())
-        assert message.startswith(f"{name}: is no ")
+        assert message.startswith(f"{name}: is not a ")
         assert message.endswith("and would be overwritten; choose another name, or give --force")
         assert Path(name).read_bytes() == before
         assert not [left for left in names(".") if left.startswith(".")]
@@ -103,7 +103,7 @@ def test_force(run, files, command):
 
 def test_a_test_set_in_the_place_of_the_model(run, files):
     """What made this check: a slip of the user's memory."""
-    assert "svmlight: is no manyclass model" in run.fails("train", "tiny", "svmlight")
+    assert "svmlight: is not a manyclass model" in run.fails("train", "tiny", "svmlight")
     load_model("abc")
     load_data("data")
     assert Path("svmlight").read_text() == TINY
@@ -143,7 +143,7 @@ def test_standard_output_that_is_a_file(files):
 
 PROGRAMS = {
     "pickle": (pickle.dumps([1]), "is a pickle"),
-    "npy": (b"\x93NUMPY\x01\x00v\x00{", "is an array of NumPy (.npy)"),
+    "npy": (b"\x93NUMPY\x01\x00v\x00{", "is a NumPy array (.npy)"),
     "npz": (b"PK\x03\x04\x14\x00\x00\x00", "is a zip archive, such as .npz"),
     "parquet": (b"PAR1\x15\x04\x15\xb0", "is a Parquet file"),
     "feather": (b"ARROW1\x00\x00\xff\xff", "is an Arrow (Feather) file"),
@@ -170,7 +170,7 @@ def test_a_damaged_model_is_no_file_of_another_program(tmp_path, start):
     """The length of its header may begin as such a file does."""
     path = tmp_path / "model"
     path.write_bytes(start.ljust(8, b"\0") + b'{"weights"')
-    with pytest.raises(ValueError, match="damaged, truncated or no model file"):
+    with pytest.raises(ValueError, match="damaged, truncated or not a model file"):
         load_model(path)
 
 

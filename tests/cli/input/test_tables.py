@@ -86,7 +86,7 @@ def test_vectors_are_found_by_name(run, files):
     assert run.works("predict", "turned_vectors.parquet", "model", "-") == expected
     table.assign(v=[[1.0]] * len(table)).to_parquet("short.parquet")
     message = run.fails("predict", "short.parquet", "model", "-")
-    assert message.startswith("short.parquet: the columns are others than those that model")
+    assert message.startswith("short.parquet: the columns differ from the columns that model")
     message = run.fails("predict", "iris.parquet", "model", "-")
     assert message.startswith("iris.parquet: has no column 'u'")
 
@@ -115,8 +115,8 @@ def test_report(run, files):
 @pytest.mark.parametrize(
     ("command", "message"),
     [
-        ("train iris.csv out", "iris.csv: is a table, and one of its columns holds the labels;"),
-        ("convert iris.csv out", "iris.csv: is a table, and one of its columns holds the labels;"),
+        ("train iris.csv out", "iris.csv: is a table; name the column of the labels"),
+        ("convert iris.csv out", "iris.csv: is a table; name the column of the labels"),
         ("train iris.csv out --label kind", "iris.csv: has no column 'kind'; there are"),
         (
             "train iris.csv out --label petal_width",
@@ -125,10 +125,10 @@ def test_report(run, files):
         ("train iris.csv out --label species --features x", "iris.csv: has no column 'x'"),
         (
             "train iris.csv out --label species --sort",
-            "argument --sort: goes with svmlight text, and iris.csv is a",
+            "argument --sort: requires svmlight text, and iris.csv is a",
         ),
-        ("train iris.csv out --label species --n-features 9", "argument --n-features: goes with"),
-        ("train text out --label species", "text: is svmlight text, whose rows begin with their l"),
+        ("train iris.csv out --label species --n-features 9", "argument --n-features: requires"),
+        ("train text out --label species", "text: is svmlight text, where rows begin with their l"),
         ("train data out --label species", "argument --label: data is not a table; leave it out"),
         (
             "train iris.csv out --label species --multilabel",
@@ -136,7 +136,7 @@ def test_report(run, files):
         ),
         (
             "train iris.csv out --label species --solver stochastic --out-of-core",
-            "argument --out-of-core: goes with svmlight text, and iris.csv is a table",
+            "argument --out-of-core: requires svmlight text, and iris.csv is a table",
         ),
     ],
 )
@@ -173,7 +173,7 @@ def test_columns_of_arrays_that_are_dropped(run, files):
     run.works("train", "iris.npy", "model", "--label", "-1", "--drop", "0", "--quiet")
     assert load_model("model").n_features_in_ == 4
     message = run.fails("train", "iris.npy", "m", "--label", "-1", "--drop", "0,1,2,3,4")
-    assert "no column beside the label and those that are dropped" in message
+    assert "no columns except the label and dropped columns" in message
     message = run.fails("train", "iris.npz", "m", "--label", "y", "--drop", "a")
     assert "no columns to drop" in message
 

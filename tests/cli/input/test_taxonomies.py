@@ -44,8 +44,8 @@ def test_numbers_as_labels(run, corpus, here):
     ("text", "message"),
     [
         ("a,x\nb,x\n", "has no line of 'c'"),
-        (TREE + "a,late\n", "line 6: the node a is there twice"),
-        ("a,b\nb,c\nc,a\n", "lead in a circle"),
+        (TREE + "a,late\n", "line 6: the node a is given twice"),
+        ("a,b\nb,c\nc,a\n", "form a cycle"),
         ("a,b,c\n", "line 1: must hold a node and its parent"),
         ("", "needs a dict|one at least"),
     ],

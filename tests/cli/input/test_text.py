@@ -106,7 +106,7 @@ def test_export(run, files):
     rows = {name: FRAME[[name]].to_numpy(object) for name in ("said", "title")}
     assert session.run(["label"], rows)[0].tolist() == FRAME["team"].tolist()
     message = run.fails("export", "model", "out", "--format", "liblinear")
-    assert message.startswith("model: is a pipeline, and a LIBLINEAR model is a classifier alone;")
+    assert message.startswith("model: is a pipeline, and a LIBLINEAR model is only a classifier;")
 
 
 def test_words_are_named(run, files):
@@ -175,24 +175,24 @@ def test_folds_have_words_of_their_own(run, mixed, options):
     [
         ("--text sayd", "tickets.csv: has no column 'sayd'; there are 'title', .*'said'?"),
         ("--text days", "tickets.csv: the column 'days' holds int64; name one of text"),
-        ("--text team", "tickets.csv: the column 'team' is the label, and a feature"),
+        ("--text team", "tickets.csv: the column 'team' is both the label and a feature"),
         ("--text said --min-df 99", "tickets.csv: no word of the column 'said' is in 99 rows or"),
         ("--text said --ngrams 9", "tickets.csv: no row has a sequence of 9 words of two letters"),
         ("--text said --ngrams 2-1", "argument --ngrams: must be a number of words, or two as in"),
         ("--text said --ngrams x", "argument --ngrams: must be a number of words, or two as in"),
-        ("--text said --features days", "argument --features: with --text the words are the fea"),
-        ("--text said --drop days", "argument --drop: with --text the words are the features"),
-        ("--text said --start old", "argument --start: does not go with --text"),
-        ("--text said --state new", "argument --state: does not go with --text"),
-        ("--text said --multilabel", "argument --multilabel: does not go with --text"),
+        ("--text said --features days", "argument --features: cannot be combined with --text"),
+        ("--text said --drop days", "argument --drop: cannot be combined with --text, which"),
+        ("--text said --start old", "argument --start: cannot be combined with --text"),
+        ("--text said --state new", "argument --state: cannot be combined with --text"),
+        ("--text said --multilabel", "argument --multilabel: cannot be combined with --text"),
         (
             "--text said --solver stochastic --out-of-core",
-            "argument --out-of-core: does not go with --text",
+            "argument --out-of-core: cannot be combined with --text",
         ),
-        ("--text said --sort", "argument --sort: goes with svmlight text, and tickets.csv is a t"),
+        ("--text said --sort", "argument --sort: requires svmlight text, and tickets.csv is a t"),
         ("--text said,said", "argument --text: said is given twice"),
-        ("--min-df 2", "argument --min-df: goes with --text"),
-        ("--ngrams 2", "argument --ngrams: goes with --text"),
+        ("--min-df 2", "argument --min-df: requires --text"),
+        ("--ngrams 2", "argument --ngrams: requires --text"),
         ("", r"tickets.csv: the column 'title' holds text.*\(--text title\), or choose the col"),
     ],
 )
@@ -207,14 +207,17 @@ def test_other_data_than_tables_are_refused(run, files):
     save_data("data", np.eye(2), [0, 1])
     np.save("rows.npy", np.eye(4))
     for name, message in (
-        ("rows", "rows: is svmlight text, whose rows begin with their label: name no columns"),
+        (
+            "rows",
+            "rows: is svmlight text, where rows begin with their label; leave out names of columns",
+        ),
         ("data", "argument --text: data is not a table; leave it out"),
         ("rows.npy", "rows.npy: has no names of columns; give Parquet, Arrow or CSV"),
         ("absent.csv", "absent.csv: no such file"),
     ):
         assert run.fails("train", name, "out", *TRAIN, "said").startswith(message)
     message = run.fails("train", "tickets.csv", "out", "--text", "said")
-    assert message.startswith("tickets.csv: is a table, and one of its columns holds the labels")
+    assert message.startswith("tickets.csv: is a table; name the column of the labels")
 
 
 def test_empty_text_alone_is_refused(run, files):
@@ -240,7 +243,7 @@ def test_bad_data_of_a_model(run, files):
         "argument --text: model takes text by the name of its column ('said'); leave out --text"
     )
     message = run.fails("evaluate", "tickets.csv", "model")
-    assert message.startswith("tickets.csv: is a table, and one of its columns holds the labels")
+    assert message.startswith("tickets.csv: is a table; name the column of the labels")
 
 
 def test_packages_are_asked_for_before_the_data_are_read(run, files, monkeypatch):
@@ -260,7 +263,7 @@ def test_pipelines_of_text_take_a_column_that_is_named(run, files):
     assert shown["accuracy"] == 1
     run.works("report", "tickets.csv", "text", "-o", "page.html", *options)
     message = run.fails("evaluate", "tickets.csv", "text", "--text", "said")
-    assert message.startswith("tickets.csv: is a table, and one of its columns holds the labels")
+    assert message.startswith("tickets.csv: is a table; name the column of the labels")
     message = run.fails("predict", "new.csv", "text", "-")
     assert message.startswith("text: is a pipeline that takes text, by its TfidfVectorizer; give a")
 
@@ -278,7 +281,7 @@ def test_sets_of_labels_are_not_in_tables(run, files):
     save_model("sets", model.fit(FRAME[["said"]], [{team} for team in FRAME["team"]]))
     assert run.works("predict", "new.csv", "sets", "-") == FRAME["team"].tolist()
     message = run.fails("evaluate", "tickets.csv", "sets", "--label", "team")
-    assert message.startswith("sets: has sets of labels, and the rows of a table have one class")
+    assert message.startswith("sets: has label sets, and the rows of a table have one class")
 
 
 def test_names_with_commas_stand_in_quotes(run, here):

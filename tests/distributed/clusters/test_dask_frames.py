@@ -105,7 +105,7 @@ def test_columns_that_are_not_there_are_one_clear_error(frame):
         logistic().fit(frame, "klass")
     with pytest.raises(ValueError, match="no column 'w'; it has"):
         logistic().fit(frame, "label", "w")
-    with pytest.raises(TypeError, match="y must be given where X is no dask DataFrame, but Array"):
+    with pytest.raises(TypeError, match="y must be given if X is not a dask DataFrame, but"):
         logistic().fit(da.ones((4, 2)))
     with pytest.raises(ValueError, match="X has 8 parts and y 1; chunk them alike"):
         logistic().fit(frame[FEATURES], frame["label"].repartition(npartitions=1))

@@ -185,7 +185,7 @@ REFUSED = {
         "svm",
         {"loss": "squared_hinge", "formulation": "lee_lin_wahba"},
         X,
-        "part 0: X lies on the device .* formulation may be",
+        "part 0: X is on the device .* formulation may be",
     ),
     "stopping": (
         "svm",
@@ -212,7 +212,7 @@ def test_parts_lie_on_devices_or_all_in_host_memory(client, strict):
 def test_names_of_devices(client, asarray):
     with pytest.raises(ValueError, match="part 0: device='cpu' trains on dense rows"):
         fit("logistic", DATA["sparse"], Y, make=lambda rows: rows, device="cpu")
-    with pytest.raises(ValueError, match="part 0: device='cuda:77' is not there"):
+    with pytest.raises(ValueError, match="part 0: device='cuda:77' does not exist"):
         fit("logistic", X, Y, device="cuda:77")
     with pytest.raises(ValueError, match="'device' parameter"):
         fit("logistic", X, Y, device=["cpu", "cpu"])

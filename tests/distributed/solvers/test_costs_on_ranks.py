@@ -120,7 +120,7 @@ def test_rows_of_classes_have_the_same_margins():
 @each("name", ["lee_lin_wahba", "reinforced"])
 def test_weights_that_sum_to_zero_refuse_them(name):
     problem, *_ = with_base(text_problem(name, k=5), 0)
-    with pytest.raises(ValueError, match="where weights sum to zero"):
+    with pytest.raises(ValueError, match="if the weights sum to zero"):
         check_formulation(problem)
 
 
@@ -128,7 +128,7 @@ def test_more_classes_than_a_table_has_are_refused():
     X, labels = np.ones((4100, 1)), np.arange(4100)
     problem = make_problem(X, labels, n_classes=4100, formulation="crammer_singer")
     problem = replace(problem, base=BaseScores.from_offsets(np.ones(4100), 4100))
-    with pytest.raises(ValueError, match="up to 4096 classes, and there are 4100"):
+    with pytest.raises(ValueError, match="up to 4096 classes, but there are 4100"):
         check_formulation(problem)
 
 

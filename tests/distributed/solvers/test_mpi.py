@@ -111,7 +111,7 @@ with open(f"{sys.argv[3]}/{MPI.COMM_WORLD.rank}", "w") as file:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (["--formulation", "adm"], "is trained by one process"),
+        (["--formulation", "adm"], "cannot be trained with classes partitioned"),
         (["--solver", "stochastic"], "stochastic trains in one process, and mpiexec started 2"),
     ],
 )

@@ -68,7 +68,7 @@ def test_another_problem_is_not_resumed(tmp_path, name):
     model = MulticlassSVC(formulation="ww", costs=costs, checkpoint=tmp_path, random_state=0)
     model.fit(X, y)
     other = "crammer_singer" if name == "formulation" else OTHERS[name]
-    with pytest.raises(ValueError, match="checkpoint of another problem"):
+    with pytest.raises(ValueError, match="checkpoint of a different problem"):
         model.set_params(**{name: other}, resume=True).fit(X, y)
 
 
@@ -129,7 +129,7 @@ def test_a_new_parameter_is_stored_unless_it_is_of_a_run(patient, monkeypatch):
 
 
 def test_entries_that_are_no_parameters_are_refused():
-    with pytest.raises(TypeError, match="no parameters of the signature: colour"):
+    with pytest.raises(TypeError, match="not parameters of the signature: colour"):
 
         @documented()
         class Wrong(MulticlassSVC):

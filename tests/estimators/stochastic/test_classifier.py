@@ -168,7 +168,7 @@ def test_rows_of_zeros_and_missing_classes(loss):
         ({"max_steps": 0}, "max_steps"),
         ({"average": -1}, "average"),
         ({"validation_fraction": 1.0}, "validation_fraction"),
-        ({"loss": "log_loss", "weights": "sparse"}, "moves the weights of all"),
+        ({"loss": "log_loss", "weights": "sparse"}, "changes the weights of all"),
     ],
 )
 def test_parameters_are_checked(params, match):

@@ -173,7 +173,7 @@ def test_blocks_are_checked_and_a_run_refuses_sparse_weights_of_the_logistic_los
     assert "n_features_in_" not in vars(model)
     model = StochasticClassifier(loss="log_loss").partial_fit(*FIRST, classes=range(10))
     model.set_params(weights="sparse")
-    refused(ValueError, "moves the weights of all", lambda: model.partial_fit(*FIRST))
+    refused(ValueError, "changes the weights of all", lambda: model.partial_fit(*FIRST))
 
 
 def test_a_first_piece_that_overflows_changes_nothing():

@@ -183,11 +183,11 @@ def test_batches_of_many_blocks(path, monkeypatch):
 @pytest.mark.parametrize(
     ("batch", "message"),
     [
-        (None, "no row in the batches"),
+        (None, "the batches have no rows"),
         ((np.eye(3), [1, 2, 3]), "batch 1: X has columns 3, in the batches before 2"),
         ((np.eye(2, dtype=np.float32), [1, 2]), "batch 1: X has dtype float32, in the .* float64"),
         ((sp.csr_array(np.eye(2)), [1, 2]), "batch 1: X has dense False, in the batches before Tr"),
-        ((np.eye(2), ["a", "b"]), "batch 1: labels before are numbers, these are text"),
+        ((np.eye(2), ["a", "b"]), "batch 1: previous labels are numbers, these are text"),
         ((np.eye(2), [1]), "batch 1: X has 2 rows, y the shape"),
         ((np.full((1, 2), np.nan), [1]), "batch 1: X holds NaN or infinity"),
         (np.eye(2), "batch 1: must be a pair .X, y., not ndarray"),

@@ -91,7 +91,7 @@ HOSTILE = {
     "values of another type": {"values": np.ones(8, INT32)},
     "indices of another type": {"indices": np.array([0, 3, 1, 0, 1, 2, 4, 2], INT64)},
     "classes that fall": {"classes": np.array([1, 3, 2])},
-    "classes of another type": {"classes": np.array([1, 2, 3], INT32)},
+    "classes of a different type": {"classes": np.array([1, 2, 3], INT32)},
     "too few classes": {"classes": np.array([1, 2])},
 }
 
@@ -136,10 +136,10 @@ def test_newer_and_foreign_files(path):
     with pytest.raises(ValueError, match=r"data file of format 7, .*; this version .* upgrade"):
         load_data(path)
     rewritten(path, header=lambda about: about.update(format="else"))
-    with pytest.raises(ValueError, match="holds something else, no data; give an svmlight file"):
+    with pytest.raises(ValueError, match="holds something else, not data; give an svmlight file"):
         load_data(path)
     save_model(path, MulticlassSVC().fit([[0.0], [1.0]], [0, 1]))
-    with pytest.raises(ValueError, match="data: holds a model, no data"):
+    with pytest.raises(ValueError, match="data: holds a model, not data"):
         load_data(path)
     path.write_text(TEXT)
     with pytest.raises(ValueError, match="cannot be read as converted data"):

@@ -1,4 +1,4 @@
-"""Converted data files whose rows have sets of labels."""
+"""Converted data files whose rows have label sets."""
 
 import numpy as np
 import pytest
@@ -30,7 +30,7 @@ def test_blocks_count_labels(tmp_path):
     blocks = SvmlightBlocks(tmp_path / "text", multilabel=True, block_bytes=30)
     assert blocks.classes.tolist() == [3, 7, 12]
     assert blocks.class_counts.tolist() == [4, 2, 1]
-    with pytest.raises(ValueError, match="text: rows have sets of labels"):
+    with pytest.raises(ValueError, match="text: rows have label sets"):
         blocks.labelled()
 
 
@@ -59,7 +59,7 @@ def test_rows_with_one_class_have_sets_of_one(path):
         ([{(1, 2)}, {(3, 4)}], r"must be numbers or text, not \(1, 2\)"),
         ([{None}, {1}], "row 0 of y has a label that is missing"),
         ([{2**63 + 1}, {-1}], "label that is 9223372036854775809, which does not fit in 64 bits"),
-        ([{1}, 2], "y holds sets of labels, but 2 in row 1"),
+        ([{1}, 2], "y holds label sets, but 2 in row 1"),
         ([{1}], "X has 2 rows, y the shape"),
     ],
 )
@@ -71,7 +71,7 @@ def test_what_cannot_be_saved(path, sets, message):
 
 def test_sets_are_no_single_classes(path):
     save_data(path, np.eye(2), [{1}, {2, 1}])
-    with pytest.raises(ValueError, match="data: rows have sets of labels, not one class each"):
+    with pytest.raises(ValueError, match="data: rows have label sets, not one class each"):
         load_data(path)
 
 

@@ -41,7 +41,7 @@ def error_of(load, text, **options):
     ("text", "message"),
     [
         (b"\xff 1:1\n1 1:x\n", ":1: the label is not UTF-8"),
-        (b"1 1:1\n\nnan 1:1\n1 1:x\n", ":3: the label is 'nan', which is no class"),
+        (b"1 1:1\n\nnan 1:1\n1 1:x\n", ":3: the label is 'nan', which is not a class"),
         (b"1 1:1\n1 1:x\nnan 1:1\n", ":2: a feature's value is not a number"),
     ],
 )
@@ -115,7 +115,7 @@ def long_text():
 def test_truncated_compressed_file(load, kind, n_jobs, share):
     packed = COMPRESSORS[kind](long_text())
     message = error_of(load, packed[: int(share * len(packed))], n_jobs=n_jobs)
-    cut = r"data.txt:\d+: the compressed data are cut off after this line; get the file again$"
+    cut = r"data.txt:\d+: the compressed data are truncated after this line; get the file again$"
     assert re.search(cut, message)
 
 

@@ -43,7 +43,7 @@ def test_labels_are_those_of_scikit_learn_and_train(load):
 @each(
     ("text", "multilabel", "message"),
     [
-        ("1 1:1\n3,,7 1:1\n", True, "txt:2: a label of several is empty .*'3,,7'"),
+        ("1 1:1\n3,,7 1:1\n", True, "txt:2: one of several labels is empty .*'3,,7'"),
         ("1 1:1\n3,7 1:1\n", False, "txt:2: several labels in one row.*multilabel=True"),
         ("1 1:1\n2,3;7 1:1\n", True, "txt:2: .* not separated by commas .*'3;7'.*3,7"),
         ("1:1\n", False, "txt:1: the label is missing"),

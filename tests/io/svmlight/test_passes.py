@@ -26,7 +26,7 @@ def rewrite(path, text):
 @pytest.mark.parametrize(
     ("text", "reason"),
     [
-        (b"a 1:1\nb 2:1\n \n", "its size or time of change"),
+        (b"a 1:1\nb 2:1\n \n", "its size or modification time"),
         (b"a 1:1\nc 2:1\n", "a new label in line 2"),
         (b"a 1:1\nb 3:1\n", "an index beyond the largest"),
         (b"a 1:1 2:1\n\n\n", "the number of rows or values"),
@@ -44,7 +44,7 @@ def test_a_changed_file(blocks_of, tmp_path, text, reason, n_jobs):
     rewrite(tmp_path / "data.txt", before)
     assert len(list(blocks)) == 1
     os.utime(tmp_path / "data.txt", ns=(0, 0))
-    with pytest.raises(ValueError, match="its size or time of change"):
+    with pytest.raises(ValueError, match="its size or modification time"):
         next(iter(blocks))
 
 

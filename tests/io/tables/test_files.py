@@ -123,11 +123,11 @@ LINES = {
     "joined": ("\ufeffa,y\n1,x\n\ufeffa,y\n3,x\n", 3, JOINED),
     "joined without names": ("a,y\n1,x\n\ufeff2,y\n3,x\n", 3, JOINED),
     "joined labels": ("y,a\nx,1\n\ufeffz,2\nx,3\n", 3, JOINED),
-    "more columns": ("a,y\n1,x\n\n1,x,3\n", 4, "has 3 columns, and the first line 2 names"),
+    "more columns": ("a,y\n1,x\n\n1,x,3\n", 4, "has 3 columns, but the first line has 2 names"),
     "word far down": (
         "a,y\n" + "1,x\n" * 20 + "one,x\n",
         22,
-        "the column 'a' holds 'one', and the rows before numbers",
+        "the column 'a' holds 'one', but the previous rows hold numbers",
     ),
     "another encoding": (b"a,y\n" + b"1,x\n" * 20 + b"1,\xe9\n", 22, "is not UTF-8; save the file"),
 }
@@ -168,7 +168,7 @@ def test_types_of_labels_come_from_the_whole_file(tmp_path, monkeypatch):
 @pytest.mark.parametrize("start", ["@relation x\n", "% from Weka\n\n%\n  @RELATION 'x'\n"])
 def test_arff_is_named(tmp_path, start):
     (tmp_path / "t.arff").write_text(start + "@attribute a numeric\n@data\n1,u\n")
-    with pytest.raises(ValueError, match=r"is an ARFF file, of Weka .convert it to CSV or Parquet"):
+    with pytest.raises(ValueError, match=r"is an ARFF file of Weka .convert it to CSV or Parquet"):
         saved(tmp_path, tmp_path / "t.arff", label="y")
     (tmp_path / "t.gz").write_bytes(gzip.compress((tmp_path / "t.arff").read_bytes()))
     with pytest.raises(ValueError, match="the file is an ARFF file"):

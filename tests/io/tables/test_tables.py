@@ -169,7 +169,7 @@ def table(tmp_path, name, content):
 
 
 BAD = [
-    ("t.csv", "a,y\n1,u\n1\n", "y", None, "t.csv:3: has 1 columns, and the first line 2 names"),
+    ("t.csv", "a,y\n1,u\n1\n", "y", None, "t.csv:3: has 1 columns, but the first line has 2 names"),
     ("t.csv", "a,y\n1,u\nx,v\n", "y", None, "the column 'a' holds text, and features are numbers"),
     ("t.csv", "a,y\n1,u\n,v\n", "y", None, "row 1 of the column 'a' is empty"),
     ("t.csv", "a,y\n1,u\ninf,v\n", "y", None, "row 1 of the column 'a' holds inf, in float64"),
@@ -179,14 +179,14 @@ BAD = [
     ("t.csv", "a,y\n", "y", None, "no row"),
     ("t.csv", "a,y\n1,\u00e9\n".encode("latin-1"), "y", None, "the column 'y' is not UTF-8; save"),
     ("t.csv", "\u00e9,y\n1,a\n".encode("latin-1"), "y", None, "names of its columns are not UTF-8"),
-    ("t.csv", "a,y\n1,a\n".encode("utf-16"), "y", None, "is in UTF-16 or no text; save it in UTF"),
-    ("t.csv", "a,y\n1,a\n".encode("utf-16-be"), "y", None, "is in UTF-16 or no text; save it in"),
-    ("t.csv", b"PK\x03\x04", "y", None, "is a zip archive, .* and no table of Parquet, Arrow"),
+    ("t.csv", "a,y\n1,a\n".encode("utf-16"), "y", None, "is in UTF-16 or not text; save it in UTF"),
+    ("t.csv", "a,y\n1,a\n".encode("utf-16-be"), "y", None, "is in UTF-16 or not text; save it in"),
+    ("t.csv", b"PK\x03\x04", "y", None, "is a zip archive, .* not a table .Parquet, Arrow"),
     ("t.feather", b"FEA1\0\0\0\0", "y", None, "is a Feather file of version 1 .write it again"),
     ("t.csv", "first,y\n1,u\n", "Y", None, "'Y'; there are 'first', 'y'; did you mean 'y'"),
     ("t.csv", "first,y\n1,u\n", "y", ["frist"], "no column 'frist'; .* did you mean 'first'"),
-    ("t.csv", "a,y\n1,u\n", "y", ["a", "y"], "the column 'y' is the label, and a feature"),
-    ("t.csv", "y\nu\n", "y", None, "has no column beside the label"),
+    ("t.csv", "a,y\n1,u\n", "y", ["a", "y"], "the column 'y' is both the label and a feature"),
+    ("t.csv", "y\nu\n", "y", None, "has no columns except the label"),
     ("t.csv", "a,y\n1,u\n", None, None, "has the labels in a column; name it with label="),
     ("t.parquet", b"PAR1 and no more", "y", None, "cannot be read: "),
     ("t.parquet", {"a": [1, 2], "y": [1, None]}, "y", None, "row 1 of the column 'y' is missing"),
@@ -208,7 +208,7 @@ BAD = [
     ("t.npy", np.array([[1.0, np.nan]]), "0", None, "row 0 has nan in column 0"),
     ("t.npz", {"X": X, "y": [1]}, "y", None, "'y' has the shape .1,., and X 4 rows"),
     ("t.npz", {"X": X, "y": LABELS}, "z", None, "no array 'z'; there are 'X', 'y'"),
-    ("t.npz", {"X": X, "y": np.array(LABELS, object)}, "y", None, "'y' holds Python's objects"),
+    ("t.npz", {"X": X, "y": np.array(LABELS, object)}, "y", None, "'y' holds Python objects"),
     ("t.npz", {"X": X, "y": np.zeros(4, "M8[D]")}, "y", None, "the array 'y' holds datetime64.D.,"),
     ("t.npz", b"PK\x03\x04", "y", None, "cannot be read: "),
 ]
@@ -227,7 +227,7 @@ def test_bad_tables(tmp_path, name, content, label, features, message):
 def test_arguments_that_do_not_go_together(tmp_path):
     with pytest.raises(ValueError, match="leave out label= and features="):
         save_data(tmp_path / "out", X, LABELS, label="y")
-    with pytest.raises(ValueError, match="batch 0: must be a data frame or a table of Arrow"):
+    with pytest.raises(ValueError, match="batch 0: must be a data frame or an Arrow table"):
         save_data(tmp_path / "out", [X], label="y")
     with pytest.raises(FileNotFoundError, match=r"none\.parquet"):
         save_data(tmp_path / "out", tmp_path / "none.parquet", label="y")
@@ -243,7 +243,9 @@ def test_tables_of_other_columns(tmp_path):
         ([one, one.rename(columns={"a": "c"})], "y"),
         ([(one[["a", "b"]], [1]), (one[["b", "a"]], [2])], None),
     ):
-        with pytest.raises(ValueError, match=r"no column 'a'|other columns than the batches"):
+        with pytest.raises(
+            ValueError, match=r"no column 'a'|different columns than the previous batches"
+        ):
             save_data(tmp_path / "other", batches, label=label)
     assert not (tmp_path / "other").exists()
 

@@ -1,1 +1,1 @@
-"""Places of X and of the numbers of its rows: the device, or host memory, block by block."""
+"""Storage of X and of numbers per row: on the device, or in host memory by blocks."""

@@ -1,7 +1,7 @@
-"""Blocks of the rows of X on a device: of rows that lie there, and of rows that are streamed to it.
+"""Blocks of rows of X on a device: rows stored on the device, or streamed to it.
 
-Streamed rows are copied a block ahead: a thread copies block i + 1 while block i is computed. On an
-NVIDIA GPU it goes through two page-locked buffers, on a stream of its own.
+Streamed rows are copied one block ahead: a thread copies block i + 1 during the computations with
+block i. On an NVIDIA GPU, the copies use two page-locked buffers and a separate stream.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ N_BUFFERS = 2
 
 
 class Blocks(Protocol):
-    """X, of which the device holds some rows."""
+    """X, with some rows on the device."""
 
     def block(self, part: slice) -> DeviceArray:
-        """Return some rows, one after the other; they are quickest in their order."""
+        """Return a range of rows; ascending order is fastest."""
 
     def take(self, numbers: DeviceArray) -> DeviceArray:
         """Return some rows by their numbers."""
@@ -37,7 +37,7 @@ class RowsThere(Blocks):
         self.X, self.place = X, place
 
     def block(self, part: slice) -> DeviceArray:
-        """Return some rows: a view."""
+        """Return a range of rows as a view."""
         return self.X[part, :]
 
     def take(self, numbers: DeviceArray) -> DeviceArray:
@@ -70,13 +70,13 @@ class StreamedRows(Blocks):
         self._last: tuple[slice, DeviceArray] | None = None
 
     def block(self, part: slice) -> DeviceArray:
-        """Return some rows; begin to copy those behind them, or at the end the first ones.
+        """Return a range of rows; start copying the next rows, or the first ones at the end.
 
-        The rows that were asked for last are still there.
+        The last requested rows are cached.
         """
         if self._last is not None and self._last[0] == part:
             return self._last[1]
-        self._last = None  # its memory is free before another block comes
+        self._last = None  # its memory is released before the next block
         ahead, self._ahead = self._ahead, None
         is_there = ahead is not None and ahead[0] == part
         sent = ahead[1] if ahead is not None and is_there else self._send(part)
@@ -119,7 +119,7 @@ class Copier:
 
 
 class PinnedCopier(Copier):
-    """Copies blocks through page-locked buffers, on a stream of its own; parameters as above."""
+    """Copies blocks through page-locked buffers on a separate stream; parameters as above."""
 
     def __init__(self, rows: HostRows, size: int) -> None:
         super().__init__(rows, size)
@@ -134,7 +134,7 @@ class PinnedCopier(Copier):
         self._turn = 0
 
     def send(self, part: slice) -> Sent:
-        """Copy a block to the next buffer, and begin to copy that to the device."""
+        """Copy a block to the next buffer, and start copying the buffer to the device."""
         turn, self._turn = self._turn, (self._turn + 1) % N_BUFFERS
         if self._events[turn] is not None:
             self._events[turn].synchronize()
@@ -149,7 +149,7 @@ class PinnedCopier(Copier):
         return Sent(x, event)
 
     def received(self, sent: Sent) -> DeviceArray:
-        """Return a block; what is computed of it waits until it is there."""
+        """Return a block; computations with it wait for the copy."""
         current = self._torch.cuda.current_stream(self._device)
         current.wait_event(sent.event)
         sent.x.record_stream(current)
@@ -157,12 +157,12 @@ class PinnedCopier(Copier):
 
 
 def copier_of(rows: HostRows, size: int) -> Copier:
-    """Return what copies blocks to the device of rows."""
+    """Return the copier of blocks to the device of rows."""
     return (PinnedCopier if rows.place.is_gpu else Copier)(rows, size)
 
 
 def moved_whole(rows: HostRows, rows_of_block: int) -> DeviceArray:
-    """Return a copy of all rows on their device, made block by block."""
+    """Return a copy of all rows on their device, copied by blocks."""
     place, copier = rows.place, copier_of(rows, rows_of_block)
     X = place.zeros(rows.shape, getattr(place.xp, rows.dtype.name))
     for part in spans(len(rows), copier.size):
@@ -171,15 +171,15 @@ def moved_whole(rows: HostRows, rows_of_block: int) -> DeviceArray:
 
 
 class RowNumbers(Protocol):
-    """A number for each row and class, zeros at first."""
+    """A number for each row and class, 0 at first."""
 
     is_there: bool
 
     def of(self, part: slice) -> DeviceArray:
-        """Return those of some rows, on the device."""
+        """Return the numbers of some rows, on the device."""
 
     def put(self, part: slice, block: DeviceArray) -> None:
-        """Take over those of some rows, which ``of`` has given and which may have been changed."""
+        """Store the numbers of some rows from ``of``, which may have been changed."""
 
 
 class NumbersThere(RowNumbers):
@@ -191,16 +191,16 @@ class NumbersThere(RowNumbers):
         self.array = place.zeros(shape, dtype)
 
     def of(self, part: slice) -> DeviceArray:
-        """Return those of some rows: a view."""
+        """Return the numbers of some rows as a view."""
         return self.array[part, :]
 
     def put(self, part: slice, block: DeviceArray) -> None:
-        """Take over those of some rows."""
+        """Store the numbers of some rows."""
         self.array[part, :] = block
 
 
 class NumbersOnHost(RowNumbers):
-    """Numbers in host memory; parameters as of ``NumbersThere``, the type as NumPy has it."""
+    """Numbers in host memory; parameters as in ``NumbersThere``, with a NumPy dtype."""
 
     is_there = False
 
@@ -209,18 +209,18 @@ class NumbersOnHost(RowNumbers):
         self.array: Array = np.zeros(shape, dtype)
 
     def of(self, part: slice) -> DeviceArray:
-        """Return those of some rows: a copy."""
+        """Return a copy of the numbers of some rows."""
         return self.place.asarray(self.array[part].copy())
 
     def put(self, part: slice, block: DeviceArray) -> None:
-        """Take over those of some rows."""
+        """Store the numbers of some rows."""
         self.array[part] = to_numpy(block)
 
 
 class PinnedNumbers(RowNumbers):
-    """Numbers in page-locked host memory; parameters as of ``NumbersOnHost``.
+    """Numbers in page-locked host memory; parameters as in ``NumbersOnHost``.
 
-    They are copied in the order of the computations on the device, without a wait.
+    Copies are asynchronous, in the order of the computations on the device.
     """
 
     is_there = False
@@ -230,19 +230,19 @@ class PinnedNumbers(RowNumbers):
         self._numbers = torch.zeros(shape, dtype=getattr(torch, dtype.name), pin_memory=True)
 
     def of(self, part: slice) -> DeviceArray:
-        """Return those of some rows: a copy."""
+        """Return a copy of the numbers of some rows."""
         return self._numbers[part].to(self._device, non_blocking=True)
 
     def put(self, part: slice, block: DeviceArray) -> None:
-        """Take over those of some rows."""
+        """Store the numbers of some rows."""
         self._numbers[part].copy_(block, non_blocking=True)
 
 
 def numbers_on_host(
     place: Place, shape: tuple[int, int], dtype: np.dtype[np.floating]
 ) -> RowNumbers:
-    """Return numbers in host memory; page-locked where the device needs that for its speed."""
+    """Return numbers in host memory, page-locked if this is faster for the device."""
     if place.is_gpu:
-        with contextlib.suppress(RuntimeError):  # the system locks no more pages
+        with contextlib.suppress(RuntimeError):  # the system does not lock more pages
             return PinnedNumbers(place, shape, dtype)
     return NumbersOnHost(place, shape, dtype)

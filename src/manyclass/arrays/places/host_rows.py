@@ -1,4 +1,4 @@
-"""Rows in host memory, or mapped from a file, that are trained on a device."""
+"""Rows in host memory, or memory-mapped, for training on a device."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from manyclass.arrays.namespace import Place
 from manyclass.utils.types import Array, DeviceArray, DType, Settings
 
-BLANK = -1  # number of a row whose features are all 0
+BLANK = -1  # number of a row with all features 0
 
 
 class HostRows:
@@ -34,7 +34,7 @@ class HostRows:
         return self.shape[0]
 
     def __getstate__(self) -> Settings:
-        """Leave out the copy on the device."""
+        """Return the state without the copy on the device."""
         return {**vars(self), "there": None}
 
     def __getitem__(self, some: slice | Array) -> HostRows:
@@ -55,12 +55,12 @@ class HostRows:
         return self.places[0]
 
     def with_blank_rows(self, m: int) -> HostRows:
-        """Return these rows and, behind them, some whose features are all 0."""
+        """Return these rows followed by rows with all features 0."""
         numbers = np.arange(len(self.X)) if self.numbers is None else self.numbers
         return HostRows(self.X, self.places, np.append(numbers, np.full(m, BLANK)))
 
     def read(self, some: slice | Array, out: Array | None = None) -> Array:
-        """Return some rows as an array: a view where that is possible and there is no `out`."""
+        """Return some rows as an array: a view if possible and without `out`."""
         if self.numbers is None:
             rows = self.X[some]
             if out is None:

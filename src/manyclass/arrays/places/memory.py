@@ -1,4 +1,4 @@
-"""Plans of training: bytes on a device and in host memory, and the rows of a block."""
+"""Memory plans of training: bytes on a device and in host memory, and rows per block."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from manyclass.arrays.namespace import NUMBERS_AT_A_TIME, Place
 from manyclass.problem.base_scores import BaseScores
 from manyclass.problem.problem import Problem
 
-LEAST_ROWS = 256  # of a block
+LEAST_ROWS = 256  # rows of a block
 COPIES_OF_W = 8
-BLOCKS = 6  # numbers in float64 of the rows of a block that certificates hold at once
-BLOCKS_OF_X = 3  # on the device while rows are streamed
-MOST_FACTORIZED = 4096  # features whose curvature is factorized
+BLOCKS = 6  # float64 numbers per row of a block and class, in certificates
+BLOCKS_OF_X = 3  # blocks on the device while rows are streamed
+MOST_FACTORIZED = 4096  # largest number of features for a factorized curvature
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +32,7 @@ class Plan:
 
     @property
     def needed(self) -> int:
-        """Bytes on the device, beside an X of the user."""
+        """Bytes on the device, without an X of the user."""
         held = self.rows * (not self.streams) + self.numbers * (not self.numbers_on_host)
         return self.fixed + held + self.per_row * self.rows_of_block
 
@@ -54,7 +54,7 @@ class Plan:
 def plan_of(
     problem: Problem, place: Place, *, n_rows: int, bytes_of_rows: int, per_row_of_x: int
 ) -> Plan:
-    """Return the first plan that fits: all there, else X streamed, else the numbers, else both.
+    """Return the first plan that fits: all on the device, X streamed, numbers on the host, both.
 
     `bytes_of_rows` are those of X in host memory; 0 if it lies on the device.
     """
@@ -100,6 +100,6 @@ def _plans(whole: Plan, block_of_x: int) -> Iterator[Plan]:
 
 
 def bytes_of_number(problem: Problem) -> int:
-    """Return the bytes of what is held for each row and class."""
+    """Return the bytes per row and class."""
     sets = 1 if getattr(problem.dataset, "indicator", None) is not None else 0
     return sets + (problem.dataset.dtype.itemsize if problem.loss == "hinge" else 0)

@@ -1,6 +1,6 @@
-"""Kernels in Triton of the log loss, for tensors of PyTorch: a program for each row.
+"""Triton kernels of the log loss, for tensors of PyTorch: a program for each row.
 
-Functions of PyTorch read the numbers of rows and classes some twenty times for a certificate and
+Functions of PyTorch read the numbers of rows and classes about twenty times for a certificate and
 five times for a product with the Hessian; these kernels read and write them once.
 """
 
@@ -17,12 +17,12 @@ try:
 except ImportError:  # PyTorch without Triton
     triton = None
 
-MOST_CLASSES = 8192  # that the registers of a program hold
+MOST_CLASSES = 8192  # numbers in the registers of a program
 N_TERMS = 7
 
 
 def serves(S: DeviceArray) -> bool:
-    """Whether the kernels run where S lies: on a GPU, or interpreted on the CPU for tests."""
+    """Whether the kernels support the device of S: a GPU, or the CPU interpreter for tests."""
     runs = S.is_cuda or bool(os.environ.get("TRITON_INTERPRET"))
     return triton is not None and runs and S.shape[1] <= MOST_CLASSES
 
@@ -34,7 +34,7 @@ if triton is not None:
         S, labels, leaves, enters, out, n, k,
         has_shift: tl.constexpr, size: tl.constexpr,
     ):  # fmt: skip
-        """Compute the terms of a row; S becomes e_y - u'."""
+        """Compute the terms of a row; set S to e_y - u'."""
         m = tl.program_id(0).to(tl.int64)
         c = tl.arange(0, size)
         inside = c < k
@@ -63,7 +63,7 @@ if triton is not None:
 
     @triton.jit
     def _product(P, T, k, size: tl.constexpr):
-        """T becomes p * (t - p . t) for a row."""
+        """Set T to p * (t - p . t) for a row."""
         m = tl.program_id(0).to(tl.int64)
         c = tl.arange(0, size)
         inside = c < k
@@ -95,7 +95,7 @@ def terms(
 
 
 def softmax_product(P: DeviceArray, T: DeviceArray) -> DeviceArray:
-    """Return p * (t - p . t) of each row, in the memory of T where that is contiguous."""
+    """Return p * (t - p . t) of each row, in the memory of T if it is contiguous."""
     T = T.contiguous()
     size, warps = program_of(T.shape[1])
     with torch.cuda.device_of(T):

@@ -1,6 +1,6 @@
-"""Terms of the gap of logistic regression, of the scores of some rows, in float64.
+"""Terms of the gap of logistic regression, from the scores of some rows, in float64.
 
-With u = softmax(s), a part of which leaves some classes for others:
+With u = softmax(s), a share of which is moved between classes:
 
     u'_c = u_c - l_c u_c + e_c sum_b l_b u_b
 """

@@ -17,22 +17,22 @@ from manyclass.utils.types import DeviceArray
 
 
 class SmoothLoss(Protocol):
-    """A loss of the scores S of some rows, shape (m, k), whose labels are given."""
+    """A loss of the scores S of some rows, shape (m, k), with given labels."""
 
     def value(self, S: DeviceArray, labels: DeviceArray) -> tuple[DeviceArray, DeviceArray]:
-        """Return the losses in the type of sums, shape (m,), and their slopes, shape (m, k)."""
+        """Return the losses in the dtype of sums, shape (m,), and their slopes, shape (m, k)."""
 
     def state(self, S: DeviceArray, labels: DeviceArray) -> DeviceArray:
-        """Return what the curvature is made of, shape (m, k)."""
+        """Return the array that defines the curvature, shape (m, k)."""
 
     def product(self, state: DeviceArray, T: DeviceArray, labels: DeviceArray) -> DeviceArray:
         """Return S_i t_i of each row."""
 
     def trace(self, state: DeviceArray) -> DeviceArray:
-        """Return the trace of S_i of each row, in that type."""
+        """Return the trace of S_i of each row, in the dtype of sums."""
 
     def moment(self, state: DeviceArray, labels: DeviceArray, costs: DeviceArray) -> DeviceArray:
-        """Return sum_i C_i S_i, shape (k, k), in that type."""
+        """Return sum_i C_i S_i, shape (k, k), in the dtype of sums."""
 
 
 class LogLoss(SmoothLoss):
@@ -75,7 +75,7 @@ class LogLoss(SmoothLoss):
 
 
 class SquaredHinge(SmoothLoss):
-    """The sum of the squared hinge losses of all classes, or of all classes but the own one.
+    """The sum of the squared hinge losses of all classes, or of all but the own class.
 
     Of one-vs-rest or Weston-Watkins.
     """
@@ -86,7 +86,7 @@ class SquaredHinge(SmoothLoss):
         self.is_relative = rows.problem.formulation.is_relative
 
     def slacks(self, S: DeviceArray, labels: DeviceArray) -> DeviceArray:
-        """Return xi; 0 for the own class of relative margins."""
+        """Return xi; 0 for the own class with relative margins."""
         xp, own = self.xp, self.rows.own(labels)
         if self.is_relative:
             return self.rows.place.where(~own, self.gamma + S - self.rows.pick(S, labels), 0.0)

@@ -1,10 +1,9 @@
 """Sums of a smooth loss over rows on a device: ``SmoothLossSums`` (rows/questions.py).
 
-Gradients are computed in the type of W. Products with the Hessian may be in less precision
-(products.py): conjugate gradients ask them for a residual of a tenth, and the gradient of the next
-step is exact again. The
-terms of the certificate are in float64, with the bounds of cpp/logistic/passes.hpp, which hold for
-sums in any order.
+Gradients are computed in the dtype of W. Products with the Hessian may have lower precision
+(products.py): conjugate gradients only need a residual of a tenth, and the gradient of the next
+step is exact again. The terms of the certificate are in float64, with the bounds of
+cpp/logistic/passes.hpp, which hold for sums in any order.
 """
 
 from __future__ import annotations
@@ -21,7 +20,7 @@ from manyclass.problem.problem import Problem
 from manyclass.problem.solution import UNIT
 from manyclass.utils.types import DeviceArray
 
-SHARE_OF_MEMORY = 0.5  # of what is free, for the curvature of all rows
+SHARE_OF_MEMORY = 0.5  # share of the free memory, for the curvature of all rows
 
 
 class SmoothRows(ArrayRows):
@@ -32,11 +31,11 @@ class SmoothRows(ArrayRows):
         is_log_loss = problem.loss == "log_loss"
         self.loss: SmoothLoss = LogLoss(self) if is_log_loss else SquaredHinge(self)
         self._at: DeviceArray = None
-        self._states: list[DeviceArray] = []  # of the blocks, at that W
-        self._keeps = False  # all of them
+        self._states: list[DeviceArray] = []  # curvatures of the blocks, at that W
+        self._keeps = False  # whether all of them fit
 
     def count(self, sizes: NDArray[np.int64], costs: NDArray[np.float64]) -> None:
-        """Count rows and numbers of X; add up C_i, of all and of each class."""
+        """Add the numbers of rows and values of X, and the sums of C_i, in total and by class."""
         data = self.problem.dataset
         sizes += data.n_examples, data.n_examples * data.n_features
         costs[0] += self.problem.costs.sum()
@@ -68,7 +67,7 @@ class SmoothRows(ArrayRows):
                 self.add_back(product, x, R, self.xp.astype(self.costs[part], R.dtype))
 
     def _state(self, at: int, part: slice, W: DeviceArray) -> DeviceArray:
-        """Return the curvature of a block at W, which is kept where all of them fit."""
+        """Return the curvature of a block at W, cached if all of them fit."""
         if at == 0 and (self._at is None or not bool(self.xp.all(self._at == W))):
             self._at, self._states = W + 0, []
             self._keeps = self._fits()
@@ -99,7 +98,7 @@ class SmoothRows(ArrayRows):
     ) -> None:
         """Add up the terms of the gap at a W in float64 and the u of its scores.
 
-        And W(u) and sum_i C_i (e_{y_i} - u_i), unless these arrays are empty.
+        Also add W(u) and sum_i C_i (e_{y_i} - u_i), unless these arrays are empty.
         """
         rows, d, k = self.in_double(), self.problem.dataset.n_features, self.k
         assert isinstance(rows, SmoothRows)
@@ -154,10 +153,10 @@ class SmoothRows(ArrayRows):
         R *= costs[:, None]
         return R
 
-    # What preconditioners are made of
+    # Sums for preconditioners
 
     def squares(self, total: DeviceArray) -> None:
-        """Add up C_i x_ij^2, that of the appended feature last."""
+        """Add up C_i x_ij^2, with the appended feature last."""
         for part in self.blocks():
             x = self.features(part, self.place.wide)
             total[:-1] += (x * x).T @ self.costs[part]
@@ -182,7 +181,7 @@ class SmoothRows(ArrayRows):
         total: DeviceArray,
         weight: NDArray[np.float64],
     ) -> None:
-        """Add up the diagonal of C_i S_i, and C_i, of some rows."""
+        """Add up the diagonal of C_i S_i, and C_i, over some rows."""
         rows = self._sampled(n_all, wanted)
         for part in spans(rows.shape[0], self.rows_of_block):
             some = rows[part]
@@ -194,7 +193,7 @@ class SmoothRows(ArrayRows):
             weight += float(self.xp.sum(costs))
 
     def sampled_cost(self, n_all: int, wanted: int, total: NDArray[np.float64]) -> None:
-        """Add up C_i of the wanted rows."""
+        """Add up C_i over the sample."""
         total += float(self.xp.sum(self.of(self.costs, self._sampled(n_all, wanted))))
 
     def gram(
@@ -206,7 +205,7 @@ class SmoothRows(ArrayRows):
         scale: float,
         total: DeviceArray,
     ) -> None:
-        """Add up C_i t_i x_i x_i^T of the wanted rows, C_i scaled."""
+        """Add up C_i t_i x_i x_i^T over the sample, with scaled C_i."""
         xp, rows = self.xp, self._sampled(n_all, wanted)
         for part in spans(rows.shape[0], self.rows_of_block):
             some = rows[part]
@@ -217,13 +216,13 @@ class SmoothRows(ArrayRows):
             total += xp.astype(product, total.dtype)
 
     def _sampled(self, n_all: int, wanted: int) -> DeviceArray:
-        """Return its share of so many rows, evenly spread over those of all parts."""
+        """Return this part's share of a sample of rows, evenly spaced over all parts."""
         rows = np.linspace(0, n_all - 1, min(n_all, wanted)).astype(np.int64) - self.first
         return self.place.asarray(rows[(rows >= 0) & (rows < self.n)])
 
 
 def _log_own(rows: ArrayRows, rest: DeviceArray, log_u: DeviceArray) -> DeviceArray:
-    """Return log u_y, given also 1 - u_y, which is exact where it is small."""
+    """Return log u_y, given also 1 - u_y, which is accurate if it is small."""
     xp = rows.xp
     small = rest < 0.5
     return xp.where(small, xp.log1p(-xp.where(small, rest, 0 * rest)), log_u)

@@ -2,17 +2,17 @@
 
     min_{W, S}  1/2 ||W||^2 + sum_i C_i sum_c max(0, gamma - sigma_ic (s_ic + b_ic)),   S = X W
 
-with sigma_ic = 1 for c = y_i, else -1, and a weight rho_i > 0 for each row. A round, with
-z = clip(rho (gamma - sigma (v + b)), 0, C) the response of each number by itself:
+with sigma_ic = 1 for c = y_i, else -1, and a weight rho_i > 0 for each row. A round, with the
+elementwise response z = clip(rho (gamma - sigma (v + b)), 0, C):
 
     U = -sigma z / rho,   S = v - U                      z is feasible
     W = (I + X^T R X)^-1 X^T R (2 S - v),   R = diag rho
     v <- v + alpha (X W - S)                             alpha = 1.9
 
-P at W and D at z are at hand in every round, by the two products with X that it needs. rho follows
-the balance of ||X W - S|| / ||X W|| and ||S - S_before|| / ||U||; rows without a z strictly between
-its bounds have a tenth of it, as they need not hold W where it is. Sources: Boyd et al. 2011, sec.
-7; Parikh, Boyd 2014 (Block splitting for distributed optimization), sec. 3.
+P at W and D at z are computed in every round, from its two products with X. rho balances
+||X W - S|| / ||X W|| and ||S - S_before|| / ||U||; rows without a z strictly between its bounds
+have a tenth of it, because they need not constrain W. Sources: Boyd et al. 2011, sec. 7; Parikh,
+Boyd 2014 (Block splitting for distributed optimization), sec. 3.
 """
 
 from __future__ import annotations
@@ -34,12 +34,13 @@ from manyclass.problem.solution import Certificate, EpochRecord, Start, Weights,
 from manyclass.solvers.stopping import StoppingRule
 from manyclass.utils.types import Array, CsrArray, DeviceArray
 
-FIRST_RHO = 0.3  # times the root of C over the mean of q_i
-LESS = 0.1  # of rho, for rows whose z are all at a bound
+FIRST_RHO = 0.3  # factor of the root of C over the mean of q_i
+LESS = 0.1  # share of rho, for rows with all z at a bound
 FIRST_BALANCE, BALANCE_EVERY = 8, 10  # rounds
-MOST_CHANGE = 5.0  # of rho at once
-# Products are fast (products.py) down to this relative gap, or until rounds between two balances
-# leave more than this part of it: W is a difference of sums, and at some gap fast products stall.
+MOST_CHANGE = 5.0  # largest change of rho at a time
+# Products are fast (products.py) down to this relative gap, or until more than this share of the
+# gap is left between two balances: W is a difference of sums, so that fast products stall at some
+# gap.
 FAST_UNTIL, STALLED = 0.008, 0.7
 AT_BOUND = 1e-5  # share of the bound within which z is at it
 Relaxation = Callable[[OneVsRest, slice, DeviceArray, DeviceArray], tuple[DeviceArray, DeviceArray]]
@@ -67,20 +68,20 @@ class OneVsRestAdmm(HingeSolver):
             self._factorize()
             self._set_sums()
 
-    # What the training loop asks
+    # Interface of the training loop
 
     @property
     def scale(self) -> float:
-        """What the gap is measured against, by the estimates."""
+        """Denominator of the relative gap, from the estimates."""
         return scale_of(self.gap, self._best_primal, self.zero_objective)
 
     @property
     def gap(self) -> float:
-        """P - D of the best W and the z at hand; infinite at first."""
+        """P - D of the best W and the current z; infinite at first."""
         return max(0.0, self._best_primal - self.dual)
 
     def epoch(self, _rule: StoppingRule) -> EpochRecord:
-        """Make one round."""
+        """Run one round."""
         number = self._n_epochs + 1
         is_due = number >= FIRST_BALANCE and (number - FIRST_BALANCE) % BALANCE_EVERY == 0
         with self.place.current(), self.place.exact_products():
@@ -96,19 +97,19 @@ class OneVsRestAdmm(HingeSolver):
         )
 
     def _needs_exact_products(self) -> bool:
-        """Whether fast products have nearly brought, or will bring, all that they can."""
+        """Whether fast products no longer reduce the gap enough."""
         is_near = math.isfinite(self.gap) and self.gap <= FAST_UNTIL * self.scale
         return is_near or self._has_stalled
 
     def _use_exact_products(self) -> None:
-        """Leave fast products; sums and estimates by them are of no use from now on."""
+        """Switch to exact products; recompute sums and discard estimates of fast products."""
         self._is_fast = False
         self._factorize()
         self._set_sums()
         self._best_primal, self.dual = math.inf, -math.inf
 
     def promising(self, rule: StoppingRule) -> bool:
-        """Whether the estimates say that the rule may be met."""
+        """Whether the stopping criterion may be met, by the estimates."""
         return not self._is_fast and super().promising(rule)
 
     @property
@@ -134,7 +135,7 @@ class OneVsRestAdmm(HingeSolver):
     # Rounds
 
     def _signs(self, part: slice) -> DeviceArray:
-        """Return whether each class is that of each row."""
+        """Return whether each class is the own class of each row."""
         return self.rows.own(self.rows.of(self.rows.labels, part))
 
     def _slacks(self, part: slice, S: DeviceArray) -> DeviceArray:
@@ -165,7 +166,7 @@ class OneVsRestAdmm(HingeSolver):
         self._gram = xp.astype(gram, rows.dtype)
         try:
             inverse = xp.linalg.inv(gram + unit)
-        except (RuntimeError, np.linalg.LinAlgError) as error:  # the unit is lost in rounding
+        except (RuntimeError, np.linalg.LinAlgError) as error:  # the identity is lost in rounding
             if not bool(xp.all(xp.isfinite(gram))):
                 raise FloatingPointError(
                     "sums of squares of X overflow; scale the features to about one"
@@ -190,7 +191,7 @@ class OneVsRestAdmm(HingeSolver):
         """Make a round; if it is due, balance rho at its end."""
         xp, rows = self.xp, self.rows
         W = self._inverse @ (2 * self._of_scores - self._of_v)
-        of_duals = self._of_scores - self._of_v  # W(z) of the z at hand
+        of_duals = self._of_scores - self._of_v  # W(z) of the current z
         sums = self.place.zeros(tuple(W.shape), rows.dtype)
         primal, linear = 0.5 * _square(self.place, W), -0.5 * _square(self.place, of_duals)
         found = []
@@ -212,7 +213,7 @@ class OneVsRestAdmm(HingeSolver):
     def _relax(self, part: slice, T: DeviceArray) -> tuple[DeviceArray, DeviceArray]:
         """Move the v of some rows, given X W.
 
-        Returned: rho S at the new v; and sums over the rows, in the type of sums: of C loss at X W,
+        Return rho S at the new v; and sums over the rows, in the dtype of sums: of C loss at X W,
         of z (gamma - sigma b) at the old v, and the four squares that balance rho.
         """
         v = self.v.of(part)
@@ -238,7 +239,7 @@ class OneVsRestAdmm(HingeSolver):
         return rho * after, xp.stack(terms)
 
     def _balance(self, sizes: np.ndarray) -> None:
-        """Choose rho again; z stays."""
+        """Adjust rho; z does not change."""
         apart, size, moved, of_duals = np.sqrt(sizes)
         ratio = (apart / max(size, 1e-30)) / max(moved / max(of_duals, 1e-30), 1e-12)
         self._rho *= min(max(math.sqrt(ratio), 1 / MOST_CHANGE), MOST_CHANGE)
@@ -263,7 +264,7 @@ class OneVsRestAdmm(HingeSolver):
         return feasible(rows, self._response(part, self.v.of(part)), rows.costs[part])
 
     def _load(self, start: Start) -> None:
-        """Take over z, and W or W(z): v = S + U, with S the scores at W."""
+        """Set z, and W or W(z): v = S + U, with S the scores at W."""
         duals: CsrArray = sp.csr_array(start.duals)
 
         def given(rows: ArrayRows, part: slice) -> DeviceArray:
@@ -282,7 +283,7 @@ class OneVsRestAdmm(HingeSolver):
         self.best_W = self.W
 
     def _here(self, z: DeviceArray) -> DeviceArray:
-        """Return numbers in float64, of the CPU perhaps, on the device."""
+        """Return float64 numbers, perhaps from the CPU, on the device."""
         return z if self.place.has_double else self.place.asarray(to_numpy(z))
 
 

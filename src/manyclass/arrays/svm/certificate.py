@@ -2,10 +2,10 @@
 
     P - D = sum_i [C_i loss(xi_i) - z_i . xi_i + R_i] + 1/2 ||W - W(z)||^2,   xi_i at W
 
-with R_i = sum_c z_ic^2 / (4 C_i) for the squared hinge. Every xi is known to within +-e_i (Higham
-2002, sec. 3.1): the bound is that of the core, and holds for inner products that are summed in any
-order, as on a device. Sums over the rows of a block have a bound of their own, and sums of blocks
-are exact to the last digit.
+with R_i = sum_c z_ic^2 / (4 C_i) for the squared hinge. The error of every xi is at most e_i
+(Higham 2002, sec. 3.1): the same bound as in the core, which holds for inner products that are
+summed in any order, as on a device. Sums over the rows of a block have a separate bound, and sums
+of blocks are exact to the last digit.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ from manyclass.solvers.engines import Found, as_returned, certificate_of
 from manyclass.solvers.weights.storage import antisymmetric
 from manyclass.utils.types import Array, DeviceArray
 
-AT_BOUND = 1 - 1e-6  # z above this share of its bound may not grow
-# Feasible z of some rows, in float64, on the place of the rows that are given.
+AT_BOUND = 1 - 1e-6  # z above this share of its bound cannot increase
+# Feasible z of some rows, in float64, on the device of the given rows.
 Duals = Callable[[ArrayRows, slice], DeviceArray]
 
 
@@ -40,14 +40,14 @@ def feasible(rows: ArrayRows, z: DeviceArray, costs: DeviceArray) -> DeviceArray
 
 
 def coefficients(rows: ArrayRows, z: DeviceArray, labels: DeviceArray) -> DeviceArray:
-    """Return a_i of W(z) = sum_i x_i a_i^T: of relative or absolute margins."""
+    """Return a_i of W(z) = sum_i x_i a_i^T, for relative or absolute margins."""
     if rows.problem.formulation.is_relative:
         return rows.add_to_own(-z, labels, rows.xp.sum(z, axis=1))
     return rows.xp.where(rows.own(labels), z, -z)
 
 
 def slacks(rows: ArrayRows, S: DeviceArray, labels: DeviceArray) -> DeviceArray:
-    """Return xi from scores with base scores; 0 for classes that are no targets."""
+    """Return xi from scores with base scores; 0 for classes that are not targets."""
     gamma, own = rows.problem.margins()
     if rows.problem.formulation.is_relative:
         return rows.place.where(~rows.own(labels), S - (rows.pick(S, labels) - gamma), 0.0)
@@ -78,7 +78,8 @@ class SvmCertificate:
     ) -> Certificate:
         """Return the certificate of W, shape (d + 1, k), an ndarray in the type of training.
 
-        ``of_duals`` is W(z), known to within ``rounding``. Of two classes W may move to (-v, v).
+        ``of_duals`` is W(z), with an error of at most ``rounding``. With two classes, W may move to
+        (-v, v).
         """
         problem = self.problem
         if problem.dataset.n_classes == 2 and problem.is_antisymmetric:
@@ -103,7 +104,7 @@ class PartCertificate:
             self._largest = float(known.max(initial=0.0))
 
     def weights_of(self, duals: Duals) -> tuple[NDArray[np.float64], float, int]:
-        """Return W(z), the sum of the sizes of what is added, and how many numbers are added."""
+        """Return W(z), the sum of the magnitudes of its terms, and their number."""
         rows, xp, data = self.rows, self.rows.xp, self.rows.problem.dataset
         total = rows.place.zeros((data.n_features + 1, data.n_classes), xp.float64)
         moved = []
@@ -115,12 +116,12 @@ class PartCertificate:
         return to_numpy(total), math.fsum(moved), n_sums
 
     def found(self, W: Array, duals: Duals, norm: float) -> list[Found]:
-        """Return the terms of W and z, of each block."""
+        """Return the terms of W and z for each block."""
         rows, returned = self.rows, self._returned(W)
         return [self._found(part, returned, duals(rows, part), norm) for part in rows.blocks()]
 
     def _returned(self, W: Array) -> DeviceArray:
-        """Return W with intercepts as users have them: bias * w, rounded to the type of W."""
+        """Return W with the returned intercepts: bias * w, rounded to the dtype of W."""
         wide, bias = W.astype(np.float64), W.dtype.type(self.rows.bias)
         if bias:
             wide[-1] = (W[-1] * bias).astype(np.float64) / float(bias)
@@ -136,9 +137,7 @@ class PartCertificate:
             loss, most, gap, violation = self._of_largest(xi, z, costs, error)
         else:
             loss, most, gap, violation = self._of_sum(xi, z, costs, error, labels)
-        has_features = (
-            self.norms[part] > 0
-        )  # without any, best z attain the loss, which is constant
+        has_features = self.norms[part] > 0  # without features, best z attain the constant loss
         gap = rows.place.where(has_features, xp.clip(gap, 0, None), 0.0)
         violation = rows.place.where(has_features, violation, 0.0)
         sums = [float(xp.sum(numbers)) for numbers in (loss, most, gap)]
@@ -151,7 +150,7 @@ class PartCertificate:
         )
 
     def _error(self, part: slice, norm: float) -> DeviceArray:
-        """Return how far a computed slack of each row may be from the exact one."""
+        """Return a bound of the error of the computed slacks of each row."""
         problem = self.rows.problem
         products = math.sqrt(2) if problem.formulation.is_relative else 1.0
         size = max(problem.margins()) + 2 * self._largest
@@ -162,7 +161,7 @@ class PartCertificate:
         self, xi: DeviceArray, z: DeviceArray, costs: DeviceArray, error: DeviceArray
     ) -> tuple[DeviceArray, DeviceArray, DeviceArray, DeviceArray]:
         xp = self.rows.xp
-        largest = xp.max(xi, axis=1)  # that of the own class is 0
+        largest = xp.max(xi, axis=1)  # the term of the own class is 0
         loss = costs * xp.clip(largest, 0, None)
         most = costs * xp.clip(largest + error, 0, None)
         sums, n_duals = xp.sum(z, axis=1), xp.sum(xp.astype(z > 0, z.dtype), axis=1)

@@ -3,20 +3,20 @@
     max D(z) = sum_ic gamma_ic z_ic - 1/2 ||W(z)||^2,   z feasible,
     gamma_ic = gamma + b_ic - b_i,y_i
 
-A round takes m rows, scores them from one W by a product, solves the block of each row by itself
-(row_visits.py), and takes of all steps together the length that is best:
+A round takes m rows, scores them with the same W by a product, solves the block of each row
+separately (row_visits.py), and chooses the best common length of all steps:
 
     Delta W = sum_i x_i a(Delta_i)^T,   theta = min(1, sum Delta . xi / ||Delta W||^2)
     z <- z + theta Delta,   W <- W + theta Delta W
 
-D never falls. All rows share the constant feature, and would move intercepts too far together: they
-are solved at scores that are shifted by what their steps move them. m falls where theta is small,
-since rows disturb one another there. An epoch is some loops over the rows with a z strictly between
-its bounds (shrunk loops), then one over all rows. A score costs a device so little that shrunk
-loops visit all classes of their rows.
+D never decreases. All rows share the constant feature, and would move intercepts too far together:
+blocks are solved at scores that are shifted by the effect of the steps on the intercepts. m
+decreases if theta is small, because the steps of the rows then interfere. An epoch is some shrunk
+loops over the rows with a z strictly between its bounds, then a full loop over all rows. Scores are
+so cheap on a device that shrunk loops visit all classes of their rows.
 
-Where X or z is in host memory, a region is a block of rows: its full loop and its shrunk loops are
-made while it is on the device. Otherwise all rows are one region.
+If X or z is in host memory, a region is a block of rows: its full loop and its shrunk loops run
+while it is on the device. Otherwise all rows are one region.
 """
 
 from __future__ import annotations
@@ -38,13 +38,14 @@ from manyclass.problem.solution import Certificate, EpochRecord, Start, Weights,
 from manyclass.solvers.stopping import StoppingRule
 from manyclass.utils.types import Array, CsrArray, DeviceArray
 
-# Rows of a round: so many at first, at least and at most, as a share of all; more where the mean
-# theta is above HIGH, fewer where it is below LOW (counted on embeddings: mathematics, section 16).
+# Rows per round: the first, the least and the largest number, as a share of all rows; more rows if
+# the mean theta is above HIGH, fewer if it is below LOW (measured on embeddings: mathematics,
+# section 16).
 SHARE, MOST_SHARE, LEAST_ROWS, FEWEST_ROWS, ROUNDS_OF_ALL = 0.01, 0.03, 256, 16, 40
 HIGH, MORE, LOW, FEWER = 0.9, 1.1, 0.6, 0.7
-ENOUGH = 0.3  # of the full loop's gap: shrunk loops end there
-MOST_LOOPS, MOST_VISITS = 30, 1.5  # of an epoch: shrunk loops, and their visits of each row
-OWN_SHARE = 0.3  # of bias^2 in the q of a row, beside the shift
+ENOUGH = 0.3  # share of the full loop's gap at which shrunk loops end
+MOST_LOOPS, MOST_VISITS = 30, 1.5  # shrunk loops of an epoch, and their visits per row
+OWN_SHARE = 0.3  # share of bias^2 in the q of a row, in addition to the shift
 FAST_UNTIL = 0.05  # relative gap down to which products are fast (products.py)
 
 
@@ -68,18 +69,18 @@ class DualRounds(HingeSolver):
         self.constant = self._constant_loss(np.flatnonzero(self.norms == 0))
         self.Z = rows.numbers()
         self._visited_norms = self.norms - (1 - OWN_SHARE) * rows.bias**2
-        self._whole: Region | None = None  # of all rows, where they lie on the device
+        self._whole: Region | None = None  # region of all rows, if they are on the device
         self._n = n = int(np.count_nonzero(self.norms))
         self._least = min(LEAST_ROWS, max(FEWEST_ROWS, n // ROUNDS_OF_ALL))
         self._m = max(self._least, int(SHARE * n))
         self._gap, self.dual = math.inf, self.constant
         self.n_loops = self._n_duals = 0  # shrunk loops of the last epoch; z > 0
-        self._free: DeviceArray = None  # rows with a free z, where all rows are one region
+        self._free: DeviceArray = None  # rows with a free z, if all rows are one region
         if start is not None and start.duals.nnz:
             self._load(start.duals)
 
     def _constant_loss(self, none: NDArray[np.intp]) -> float:
-        """Return the loss of these rows, which have no features: no W changes it."""
+        """Return the loss of these rows without features, which does not depend on W."""
         if not len(none):
             return 0.0
         data = self.problem.dataset
@@ -98,22 +99,23 @@ class DualRounds(HingeSolver):
         losses = over.max(axis=1) if self.problem.formulation.takes_maximum else over.sum(axis=1)
         return float(self.problem.costs[none] @ losses)
 
-    # What the training loop asks
+    # Interface of the training loop
 
     @property
     def gap(self) -> float:
-        """P - D, as the last epoch's visits found it."""
+        """P - D from the visits of the last epoch."""
         return self._gap
 
     @property
     def scale(self) -> float:
-        """What the gap is measured against, by the estimates of the last epoch."""
+        """Denominator of the relative gap, from the estimates of the last epoch."""
         return scale_of(self._gap, self.dual + self._gap, self.zero_objective)
 
     def epoch(self, _rule: StoppingRule) -> EpochRecord:
-        """Shrunk loops, unless it is the first epoch, then a loop over all rows.
+        """Run shrunk loops, except in the first epoch, then a loop over all rows.
 
-        By regions, the full loop comes first: its gap is that of rows at a W that others moved.
+        By regions, the full loop comes first: its gap is for rows at a W that other rows have
+        moved.
         """
         visits, n_free = self._visit_all()
         self.dual = self._dual()
@@ -129,9 +131,9 @@ class DualRounds(HingeSolver):
         )
 
     def round_from(self, W: Array) -> tuple[int, int]:
-        """Visit all rows from another W than W(z), as where the regularizer is 1/2 ||W - A||^2.
+        """Visit all rows from a W that differs from W(z), for the regularizer 1/2 ||W - A||^2.
 
-        Products are exact. Returned: visits of shrunk loops, and rows with a free z.
+        Products are exact. Return the visits of shrunk loops, and the rows with a free z.
         """
         self._is_fast = False
         self.W[...] = self.place.asarray(W, self.rows.dtype)
@@ -160,7 +162,7 @@ class DualRounds(HingeSolver):
         return gap, visits, free.shape[0]
 
     def _use_exact_products(self) -> None:
-        """Leave fast products; W, which has their rounding, becomes W(z)."""
+        """Switch to exact products; W, which has rounding of fast products, becomes W(z)."""
         self._is_fast = False
         self._whole = None
         of_duals, _ = self.certificate.weights_of(self.duals)
@@ -186,12 +188,12 @@ class DualRounds(HingeSolver):
         return feasible(rows, self.Z.of(part), rows.costs[part])
 
     def _all_duals(self) -> CsrArray:
-        """Return z as it is held: rounded once more, it would be another one than is certified."""
+        """Return z without rounding, as rounded z would differ from the certified z."""
         parts = [self.place.csr(self.Z.of(part)) for part in self.rows.blocks()]
         return sp.csr_array(sp.vstack(parts, format="csr"))
 
     def _load(self, duals: CsrArray) -> None:
-        """Take over z, and W(z)."""
+        """Set z and W(z)."""
         for part in self.rows.blocks():
             z = sp.csr_array(duals[part]).toarray().astype(self.problem.dataset.dtype)
             z[self.norms[part] == 0] = 0
@@ -200,7 +202,7 @@ class DualRounds(HingeSolver):
         self.W[:, :] = self.place.asarray(of_duals, self.rows.dtype)
 
     def _dual(self) -> float:
-        """Return D, of z and W as they are held."""
+        """Return D at the stored z and W."""
         xp, wide, total, self._n_duals = self.xp, self.place.wide, self.constant, 0
         for part in self.rows.blocks():
             Z, labels = self.Z.of(part), self.rows.of(self.rows.labels, part)
@@ -216,7 +218,7 @@ class DualRounds(HingeSolver):
     # Loops
 
     def _regions(self) -> Iterator[Region]:
-        """Yield the regions; take over the z of each when it is left."""
+        """Yield the regions; store the z of each afterwards."""
         if self.rows.is_whole:
             self._whole = self._whole or self._region(slice(0, self.rows.n), self.rows)
             yield self._whole
@@ -231,7 +233,7 @@ class DualRounds(HingeSolver):
         return Region(part, rows, *norms, self.Z.of(part), self.W, is_fast=self._is_fast)
 
     def _shrunk_loops(self, region: Region, free: DeviceArray, gap: float) -> int:
-        """Visit the rows with a free z until little of the gap is left; return how often."""
+        """Visit the rows with a free z until little of the gap is left; return the visits."""
         n, visits, n_loops = free.shape[0], 0, 0
         while n and n_loops < MOST_LOOPS and visits < MOST_VISITS * region.visited.shape[0]:
             left = self._loop(region, free)
@@ -242,7 +244,7 @@ class DualRounds(HingeSolver):
         return visits
 
     def _loop(self, region: Region, some: DeviceArray) -> float:
-        """Visit some rows in rounds, in random order; return their gap, just before each visit."""
+        """Visit some rows in rounds, in random order; return their gap before each visit."""
         n_rows, begin = some.shape[0], 0
         region.rounds.begin(self.place.shuffled(some, self.rng))
         while begin < n_rows:
@@ -255,7 +257,7 @@ class DualRounds(HingeSolver):
         return region.rounds.end()
 
     def _adapt(self, theta: float) -> None:
-        """Choose the rows of the next rounds."""
+        """Adjust the number of rows of the next rounds."""
         if theta < LOW:
             self._m = max(self._least, int(self._m * FEWER))
         elif theta > HIGH:

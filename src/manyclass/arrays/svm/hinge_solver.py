@@ -41,20 +41,20 @@ class HingeSolver:
     @property
     @abstractmethod
     def scale(self) -> float:
-        """What the gap is measured against, by the estimates."""
+        """Denominator of the relative gap, from the estimates."""
 
     @property
     @abstractmethod
     def gap(self) -> float:
-        """P - D, as it is estimated."""
+        """Estimate of P - D."""
 
     @abstractmethod
     def epoch(self, rule: StoppingRule) -> EpochRecord:
-        """Make one epoch."""
+        """Run one epoch."""
 
     @abstractmethod
     def duals(self, rows: ArrayRows, part: slice) -> DeviceArray:
-        """Return feasible z of some rows, in float64, on the place of `rows`."""
+        """Return feasible z of some rows, in float64, on the device of `rows`."""
 
     @abstractmethod
     def _chosen(self, of_duals: NDArray[np.float64]) -> Array:
@@ -62,7 +62,7 @@ class HingeSolver:
 
     @abstractmethod
     def _take(self, W: DeviceArray, found: Certificate) -> None:
-        """Take over a W, and its certificate as the estimates."""
+        """Set W, and use its certificate as the estimates."""
 
     def record(
         self, primal: float, *, active_share: float, loops: int, evaluations: int, n_duals: int
@@ -85,7 +85,7 @@ class HingeSolver:
         )
 
     def promising(self, rule: StoppingRule) -> bool:
-        """Whether the estimates say that the rule may be met."""
+        """Whether the stopping criterion may be met, by the estimates."""
         return rule.promising(Found(self.gap, _distance(self.gap)), self.scale)
 
     def certify(self) -> Certificate:
@@ -106,7 +106,7 @@ class HingeSolver:
         return to_numpy(self.returned).copy(order="F")
 
     def start(self) -> Start:
-        """Return z, and W where it is not W(z), from which training can continue."""
+        """Return z, and W if it differs from W(z), to continue training."""
         data = self.problem.dataset
         if not self.keeps_duals:
             return Start.at_zero(data.n_examples, data.n_classes, data.dtype)
@@ -122,5 +122,5 @@ class HingeSolver:
 
 
 def _distance(gap: float) -> float:
-    """Return the distance to the optimum that a gap bounds."""
+    """Return the bound of the distance from the optimum, for a gap."""
     return math.sqrt(2 * max(0.0, gap))

@@ -1,4 +1,4 @@
-"""Rows whose X and z are on the device, and rounds of visits over them (dual_rounds.py)."""
+"""Rows with X and z on the device, and rounds of visits over them (dual_rounds.py)."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ class Region:
         self.rounds = rounds_of(self.round, self.visits, rows)
 
     def round(self, i: DeviceArray) -> tuple[DeviceArray, DeviceArray]:
-        """Visit rows from one W; return the length of their steps that is best, and their gap."""
+        """Visit rows from the same W; return the best length of their steps, and their gap."""
         xp, rows = self.xp, self.rows
         x = rows.factor(i, is_fast=self._is_fast)
         products = x.times(self.W[:-1, :])
@@ -65,10 +65,10 @@ class Region:
         return theta, gap
 
     def _shift(self, products: DeviceArray, i: DeviceArray) -> DeviceArray:
-        """Return by how much the steps of rows i move the scores of the classes by intercepts.
+        """Return the change of the scores due to the intercepts, by the steps of rows i.
 
-        All rows share the constant feature: at scores that did not move, their steps would be too
-        long together. t = bias^2 sum_i v_i(t) is solved by steps t += F(t) / (1 + h), h_c = bias^2
+        All rows share the constant feature: without the shift, their steps would be too long
+        together. t = bias^2 sum_i v_i(t) is solved by steps t += F(t) / (1 + h), h_c = bias^2
         sum_i [v_ic != 0] / q_i.
         """
         xp, shift, squared = self.xp, self._no_shift, self.rows.bias**2

@@ -1,8 +1,8 @@
 """Rounds of a loop: one by one or, on an NVIDIA GPU, as CUDA graphs.
 
-A round is some fifteen kernels, each of which takes less time than its launch from Python. A graph
-launches all of them at once. It has a fixed number of rows: graphs are made for a few sizes, and a
-round takes the next larger one, whose other rows change nothing.
+A round consists of about fifteen kernels, each of which takes less time than its launch from
+Python. A graph launches all of them at once. It has a fixed number of rows: graphs are captured for
+a few sizes, and a round uses the next larger size, with padding rows that have no effect.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ from manyclass.arrays.svm.row_visits import RowVisits
 from manyclass.utils.types import DeviceArray
 
 Round = Callable[[DeviceArray], tuple[DeviceArray, DeviceArray]]  # theta and gap of some rows
-LOOK_EVERY = 16  # rounds between two looks at theta, each of which waits for the device
-GROWTH = 1.3  # from one size of graphs to the next
-LEAST_SIZE, MOST_SIZE, SHARE = 64, 512, 16  # a size is at most one of the last two: of n rows
+LOOK_EVERY = 16  # rounds between two reads of theta, each of which waits for the device
+GROWTH = 1.3  # factor between two sizes of graphs
+LEAST_SIZE, MOST_SIZE, SHARE = 64, 512, 16  # sizes are at most MOST_SIZE or n / SHARE
 
 
 class Rounds(Protocol):
@@ -29,16 +29,16 @@ class Rounds(Protocol):
         """Begin a loop over rows in this order."""
 
     def run(self, begin: int, n: int, *, is_whole: bool) -> Sequence[float]:
-        """Run a round of n rows; return the theta that are known now, of whole rounds before."""
+        """Run a round of n rows; return the known theta of earlier complete rounds."""
 
     def end(self) -> float:
         """Return the sum of the gaps of the loop."""
 
 
 def rounds_of(step: Round, visits: RowVisits, rows: ArrayRows) -> Rounds:
-    """Return how rounds are run where the rows lie."""
+    """Return the implementation of rounds for the device of the rows."""
     n_rows: DeviceArray = getattr(visits, "n_rows", None)
-    # Regions that come and go would be captured again each time.
+    # Graphs of temporary regions would be captured again each time.
     if n_rows is not None and rows.is_whole and str(rows.place.device).startswith("cuda"):
         return CapturedRounds(step, n_rows, rows)
     return EagerRounds(step, n_rows, rows)
@@ -57,7 +57,7 @@ class EagerRounds(Rounds):
         self._before: DeviceArray = None
 
     def run(self, begin: int, n: int, *, is_whole: bool) -> Sequence[float]:
-        """Run a round; return theta of the round before, for which no wait is needed."""
+        """Run a round; return theta of the previous round, without waiting."""
         if self._n_rows is not None:
             self._n_rows[:] = n
         theta, gap = self._step(self._order[begin : begin + n])
@@ -72,7 +72,7 @@ class EagerRounds(Rounds):
 
 
 class CapturedRounds(Rounds):
-    """Rounds as CUDA graphs; parameters as of ``EagerRounds``."""
+    """Rounds as CUDA graphs; parameters as in ``EagerRounds``."""
 
     def __init__(self, step: Round, n_rows: DeviceArray, rows: ArrayRows) -> None:
         self._torch: ModuleType = sys.modules["torch"]
@@ -94,7 +94,7 @@ class CapturedRounds(Rounds):
         self._whole: list[bool] = []
 
     def run(self, begin: int, n: int, *, is_whole: bool) -> Sequence[float]:
-        """Run a round; now and then, return the thetas of the last ones."""
+        """Run a round; from time to time, return the thetas of the last ones."""
         graph, rows = self._graph(self._size(n))
         rows.copy_(self._order[begin : begin + rows.shape[0]])
         self._n_rows.fill_(n)
@@ -107,7 +107,7 @@ class CapturedRounds(Rounds):
         return float(self._sum)
 
     def _known(self) -> Sequence[float]:
-        """Return the thetas of the last whole rounds."""
+        """Return the thetas of the last complete rounds."""
         thetas = self._thetas.tolist()
         self._at.zero_()
         found = [theta for theta, whole in zip(thetas, self._whole, strict=True) if whole]
@@ -123,7 +123,7 @@ class CapturedRounds(Rounds):
         return size
 
     def _graph(self, size: int) -> tuple[DeviceArray, DeviceArray]:
-        """Return the graph of so many rows; it is made when it is first needed."""
+        """Return the graph for a number of rows; it is captured on first use."""
         if size in self._graphs:
             return self._graphs[size]
         torch, rows = self._torch, self._order[:1].repeat(size)

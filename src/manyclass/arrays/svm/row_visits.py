@@ -1,16 +1,16 @@
-"""Visits of rows from one W: steps of the z of each row by itself, on arrays.
+"""Visits of rows from the same W: separate steps of the z of each row, on arrays.
 
 With q = ||x||^2 > 0 and b_c = z_c + sum z + xi_c / q for c != y, the z' that maximizes D over the
 block of a row is
 
-    Crammer-Singer   z' = max(0, b - theta),         sum z' = theta, or = C where theta > C
+    Crammer-Singer   z' = max(0, b - theta),         sum z' = theta, or = C if theta > C
     Weston-Watkins   z' = clip(b - theta, 0, C),     sum z' = theta
     one-vs-rest      z' = clip(z + xi / q, 0, C)
 
-For Crammer-Singer, b and theta are held less h = sum z + gamma / q: a small z would be lost in the
-rounding of b itself. Thetas are roots of monotone, piecewise linear functions, found by Newton's
-method in a few steps; a z' that is not quite the best is still feasible, and the line search takes
-of it what raises D.
+For Crammer-Singer, b - h and theta - h with h = sum z + gamma / q are stored, as a small z would be
+lost in the rounding of b itself. Thetas are roots of monotone, piecewise linear functions, found by
+Newton's method in a few steps; a z' that is not exactly the best is still feasible, and the line
+search ensures that D increases.
 Source: Keerthi et al. 2008, sec. 2.1; cpp/subproblem.
 """
 
@@ -25,8 +25,8 @@ from manyclass.arrays.rows import ArrayRows
 from manyclass.arrays.svm.certificate import coefficients, slacks
 from manyclass.utils.types import DeviceArray
 
-STEPS, LOOKS = 4, 6  # Newton steps between two looks at their progress, and looks
-CLOSE = 1e-6  # change of theta, as a share of C, that is none
+STEPS, LOOKS = 4, 6  # Newton steps between two checks of their progress, and number of checks
+CLOSE = 1e-6  # negligible change of theta, as a share of C
 RELAXATION = 1.9  # alpha of ADMM
 
 
@@ -41,17 +41,17 @@ class RowVisits(Protocol):
     ) -> tuple[DeviceArray, DeviceArray, DeviceArray]:
         """Solve the blocks of rows i, given x_i^T w_c without the constant feature.
 
-        They are solved at scores that are shifted by some number for each class, as if intercepts
-        had moved. Returned: the coefficients v of their steps, which add sum_i x_i v_i^T to W,
-        shape (m, k); sum Delta . xi; the sum of the rows' gaps before the steps.
+        They are solved at scores with a shift per class, as if intercepts had moved. Return the
+        coefficients v of their steps, which add sum_i x_i v_i^T to W, shape (m, k); sum Delta . xi;
+        the sum of the rows' gaps before the steps.
         """
 
     def store(self, i: DeviceArray, V: DeviceArray, theta: DeviceArray) -> None:
-        """Take theta of the steps of rows i."""
+        """Apply theta times the steps of rows i."""
 
 
 class OneVsRest(Protocol):
-    """What the relaxation of one-vs-rest has of some rows (admm.py)."""
+    """Arrays of some rows in the relaxation of one-vs-rest (admm.py)."""
 
     rows: ArrayRows
     rho: DeviceArray
@@ -89,7 +89,7 @@ class ArrayVisits(RowVisits):
     def _best(
         self, S: DeviceArray, old: DeviceArray, i: DeviceArray, shift: DeviceArray
     ) -> DeviceArray:
-        """Return z' of rows i, whose scores are S."""
+        """Return z' of rows i with scores S."""
         xp, rows = self.xp, self.rows
         labels, cap, q = (rows.of(a, i) for a in (rows.labels, self._caps, self.q))
         if rows.problem.formulation.is_separable:
@@ -103,7 +103,7 @@ class ArrayVisits(RowVisits):
         return weston_watkins(xp, b + height[:, None], cap)
 
     def store(self, i: DeviceArray, V: DeviceArray, theta: DeviceArray) -> None:
-        """Take theta of the steps of rows i."""
+        """Apply theta times the steps of rows i."""
         rows, own = self.rows, self.rows.own(self.rows.of(self.rows.labels, i))
         if rows.problem.formulation.is_separable:
             steps = self.xp.where(own, V, -V)
@@ -133,7 +133,7 @@ def crammer_singer(
 
 
 def weston_watkins(xp: ModuleType, b: DeviceArray, cap: DeviceArray) -> DeviceArray:
-    """Return z' of each row; arguments as of ``crammer_singer``, but b_c itself."""
+    """Return z' of each row; arguments as in ``crammer_singer``, but with b_c itself."""
     limit = cap[:, None]
     ends = [0 * cap, xp.sum(xp.clip(b, 0, None), axis=1)]
 
@@ -153,7 +153,7 @@ def weston_watkins(xp: ModuleType, b: DeviceArray, cap: DeviceArray) -> DeviceAr
 def _settled(
     xp: ModuleType, step: Callable[[DeviceArray], DeviceArray], theta: DeviceArray, cap: DeviceArray
 ) -> DeviceArray:
-    """Repeat a step until theta moves no more; a look costs a wait for the device."""
+    """Repeat a step until theta no longer changes; each check waits for the device."""
     for _ in range(LOOKS):
         for _ in range(STEPS):
             before, theta = theta, step(theta)

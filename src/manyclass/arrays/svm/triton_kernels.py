@@ -1,7 +1,7 @@
-"""Visits of rows from one W by two kernels in Triton, for tensors of PyTorch.
+"""Visits of rows from the same W by two Triton kernels, for tensors of PyTorch.
 
-The array functions of ``row_visits.py`` read n x k numbers some thirty times in a round; these
-kernels read scores and z once and write the coefficients of the steps, a program for each row.
+The array functions of ``row_visits.py`` read n x k numbers about thirty times in a round; these
+kernels read scores and z once and write the coefficients of the steps, with a program for each row.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ MOST_STEPS, CLOSE = 40, 1e-6
 
 
 def serves(rows: ArrayRows) -> bool:
-    """Whether the kernels run where the rows lie: on a GPU, or interpreted on the CPU for tests."""
+    """Whether the kernels support the device: a GPU, or the CPU interpreter for tests."""
     is_gpu = str(rows.place.device).startswith("cuda") or bool(os.environ.get("TRITON_INTERPRET"))
     return triton is not None and is_gpu and rows.k <= MOST_CLASSES
 
@@ -33,7 +33,7 @@ if triton is not None:
 
     @triton.jit
     def _root_of_maximum(b, cap, height, steps: tl.constexpr, close: tl.constexpr):
-        """Return theta of Crammer-Singer, less the height."""
+        """Return theta of Crammer-Singer minus the height."""
         top = tl.max(b, 0)
         theta = tl.maximum(tl.maximum((top - height) / 2, top - cap), -height)
         moves = True
@@ -77,7 +77,7 @@ if triton is not None:
         has_base: tl.constexpr, is_max: tl.constexpr, size: tl.constexpr,
         steps: tl.constexpr, close: tl.constexpr,
     ):  # fmt: skip
-        """Solve the block of a row; those from n_rows on only fill up the launch."""
+        """Solve the block of a row; rows from n_rows on are padding."""
         m = tl.program_id(0).to(tl.int64)
         gamma, bias = tl.load(numbers), tl.load(numbers + 1)
         i = tl.load(rows + m)
@@ -113,7 +113,7 @@ if triton is not None:
 
     @triton.jit
     def _store(Z, rows, n_rows, labels, V, theta, k, size: tl.constexpr):
-        """Take theta of the steps of a row."""
+        """Apply theta times the step of a row."""
         m = tl.program_id(0).to(tl.int64)
         i = tl.load(rows + m)
         c = tl.arange(0, size)
@@ -128,7 +128,7 @@ if triton is not None:
         T, V, labels, rhos, caps, table, table_rows, sums, numbers, n, k,
         has_base: tl.constexpr, has_sets: tl.constexpr, size: tl.constexpr,
     ):  # fmt: skip
-        """Move v of a row of one-vs-rest; T becomes rho S."""
+        """Move v of a row of one-vs-rest; set T to rho S."""
         m = tl.program_id(0).to(tl.int64)
         c = tl.arange(0, size)
         inside = c < k
@@ -167,7 +167,7 @@ if triton is not None:
 def relax(
     solver: OneVsRest, part: slice, T: DeviceArray, v: DeviceArray
 ) -> tuple[DeviceArray, DeviceArray]:
-    """Do what ``OneVsRestAdmm`` does with the scores of some rows and their v, in one kernel."""
+    """Relax the v of some rows, as in ``OneVsRestAdmm``, in one kernel."""
     rows, (m, k) = solver.rows, T.shape
     sums = torch.empty((6, m), dtype=T.dtype, device=T.device)
     base, labels = rows.base_table(), rows.labels[part]
@@ -216,7 +216,7 @@ class TritonVisits(RowVisits):
         return V, slope, gap
 
     def store(self, i: DeviceArray, V: DeviceArray, theta: DeviceArray) -> None:
-        """Take theta of the steps of rows i."""
+        """Apply theta times the steps of rows i."""
         k = self.rows.k
         given = self.Z, i, self.n_rows, self.rows.labels, V, theta, k
         _store[(i.shape[0],)](*given, size=self._size, num_warps=self._warps)

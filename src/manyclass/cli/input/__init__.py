@@ -1,4 +1,4 @@
-"""Data files, tables and costs as commands read them, and the kinds of files.
+"""Input of commands: data files, tables, costs, and the kinds of files.
 
 Begin with data.py.
 """

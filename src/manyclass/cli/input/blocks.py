@@ -22,9 +22,9 @@ B = TypeVar("B", bound="SvmlightBlocks | StoredBlocks")
 # blocks.
 EXPANSION = 6
 SHARE_OF_MEMORY = 0.2
-# Text in a block: enough rows to shuffle, few enough for any memory.
+# Bytes of text in a block: enough rows to shuffle, small enough for any memory.
 BLOCK_BYTES = 1 << 24
-BLOCK_VALUES = BLOCK_BYTES >> 3  # of converted data
+BLOCK_VALUES = BLOCK_BYTES >> 3  # rows of converted data
 
 
 def convert(args: argparse.Namespace) -> None:
@@ -43,7 +43,7 @@ def convert(args: argparse.Namespace) -> None:
         convert_table(args, log)
         return
     if looks_like_data(args.data):
-        raise ValueError(f"{args.data}: is not text; commands take converted files as they are")
+        raise ValueError(f"{args.data}: is not text; converted files need no second conversion")
     blocks = _inspected(args, log, _text_blocks)
     began = time.perf_counter()
     save_blocks(args.out, blocks, shows_progress(args))
@@ -52,7 +52,7 @@ def convert(args: argparse.Namespace) -> None:
 
 
 def may_not_fit(path: str) -> bool:
-    """Whether the rows of a file may take more than a good part of the memory."""
+    """Whether the rows of a file may need more than a large part of the memory."""
     from manyclass.utils.machine import available_memory
 
     file = Path(path)

@@ -26,8 +26,8 @@ def taxonomy_option(parser: CommandParser | argparse._ArgumentGroup, use: str) -
     parser.add_argument(
         "--taxonomy",
         metavar="FILE",
-        help=f"tree of the classes, {use}: CSV with a line for each node: its label, and that of "
-        "its parent, which a root lacks",
+        help=f"tree of the classes, {use}: CSV with a line for each node: its label and the label "
+        "of its parent, which is empty for a root",
     )
 
 
@@ -117,7 +117,7 @@ def read_taxonomy(path: str, labels: Array) -> Taxonomy:
             raise _wrong(path, number, "must hold a node and its parent", "--taxonomy")
         node, above = node_of(cells[0]), cells[1] if len(cells) > 1 else ""
         if node in parents:
-            raise _wrong(path, number, f"the node {cells[0]} is there twice", "--taxonomy")
+            raise _wrong(path, number, f"the node {cells[0]} is given twice", "--taxonomy")
         parents[node] = node_of(above) if above else None
     try:
         return Taxonomy(parents)
@@ -130,7 +130,7 @@ def _costs_of(args: argparse.Namespace, y: Array) -> Taxonomy | Array:
     import numpy as np
 
     if args.costs and args.taxonomy:
-        raise UsageError("argument --taxonomy: takes the place of --costs; give one of them")
+        raise UsageError("argument --taxonomy: cannot be combined with --costs; give one of them")
     classes = np.unique(y)
     if args.costs:
         return _table_of(args, y, classes)
@@ -168,18 +168,20 @@ def _table_of(args: argparse.Namespace, y: Array, classes: Array) -> Array:
             raise _wrong(args.costs, number, f"predicting {text} where it is true must cost 0")
     _check_all(args, number, rows, classes)
     if not table.any():
-        raise UsageError(f"argument --costs: {args.costs}: no mistake costs anything")
+        raise UsageError(
+            f"argument --costs: {args.costs}: at least one mistake must have a positive cost"
+        )
     return table
 
 
 def check_cost_scaling(args: argparse.Namespace) -> None:
-    """Refuse --cost-scaling where it does not go with other options."""
+    """Refuse --cost-scaling if it cannot be combined with other options."""
     if args.cost_scaling is None:
         return
     if not (args.costs or args.taxonomy):
-        raise UsageError("argument --cost-scaling: goes with --costs or --taxonomy")
+        raise UsageError("argument --cost-scaling: requires --costs or --taxonomy")
     if args.cost_scaling == "slack" and args.formulation != "weston_watkins":
-        raise UsageError("argument --cost-scaling: slack goes with --formulation weston_watkins")
+        raise UsageError("argument --cost-scaling: slack requires --formulation weston_watkins")
 
 
 def check_nodes(args: argparse.Namespace, tree: Taxonomy, labels: Array) -> None:
@@ -199,7 +201,7 @@ def _lines(path: str, flag: str = "--costs") -> Iterator[tuple[int, list[str]]]:
                 if cells:
                     yield reader.line_num, [cell.strip() for cell in cells]
         except (csv.Error, UnicodeDecodeError) as error:
-            raise _wrong(path, reader.line_num + 1, f"is no CSV: {error}", flag) from None
+            raise _wrong(path, reader.line_num + 1, f"is not CSV: {error}", flag) from None
 
 
 def _cost(path: str, line: int, text: str) -> float:
@@ -217,7 +219,7 @@ def _check_all(args: argparse.Namespace, line: int, places: list[int], classes: 
     for place, label in enumerate(classes.tolist()):
         times = places.count(place)
         if times != 1:
-            what = "is missing" if times == 0 else "is there twice"
+            what = "is missing" if times == 0 else "is given twice"
             raise _wrong(args.costs, line, f"the label {label} {what}")
 
 

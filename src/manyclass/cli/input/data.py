@@ -1,4 +1,4 @@
-"""Read data and labels of a command, at once or mapped."""
+"""Read data and labels of a command, into memory or memory-mapped."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ Y = TypeVar("Y")
 
 
 def explain_bus_errors(path: str) -> None:
-    """Print one line if the process ends because a mapped file became shorter.
+    """Print one line if the process ends because a memory-mapped file was truncated.
 
     Only the command line does this: a program in Python handles its own signals.
     """
     from manyclass import _core
 
     text = f"manyclass: error: {path}: was overwritten while it was in use, or cannot be read; "
-    advice = "put another file in its place (mv), do not copy into it (cp)"
+    advice = "replace it by a new file (mv), do not copy into it (cp)"
     _core.explain_bus_errors(console.printable(text + advice).encode() + b"\n")
 
 
@@ -91,13 +91,13 @@ def check_converted(args: argparse.Namespace) -> None:
 
     if args.zero_based and looks_like_data(args.data):
         raise UsageError(
-            f"argument --zero-based: {args.data} is converted, so its features have their numbers; "
+            f"argument --zero-based: {args.data} is converted, so its features have fixed numbers; "
             "convert it again with --zero-based"
         )
 
 
 def is_multilabel(model: object) -> TypeGuard[MultilabelSVC]:
-    """Whether the rows of a model have sets of labels."""
+    """Whether the rows of a model have label sets."""
     from manyclass.multilabel.svc import MultilabelSVC
 
     return isinstance(model, MultilabelSVC)
@@ -125,7 +125,7 @@ def load_for(
     classifier: Estimator = classifier_of(model)
     if is_multilabel(classifier) and not may_be_multilabel:
         raise UsageError(
-            f"{args.model}: is a model of sets of labels, of which manyclass {args.command} does "
+            f"{args.model}: is a model of label sets, of which manyclass {args.command} does "
             "not know; predict in Python, with load_model"
         )
     args.steps = model[:-1] if isinstance(model, Pipeline) else None
@@ -149,11 +149,11 @@ def read_for(
     log: Say,
     reader: Callable[[argparse.Namespace, DType, Say], tuple[Rows, object]] | None = None,
 ) -> tuple[Rows, object]:
-    """Read data for a model, by ``read`` or another reader; unknown columns are left out."""
+    """Read data for a model, by ``read`` or a different reader, without unknown columns."""
     takes = _takes(args)
     if reader is not None and takes != "numbers" and args.command != "predict":
         raise UsageError(
-            f"{args.model}: has sets of labels, and the rows of a table have one class each; "
+            f"{args.model}: has label sets, and the rows of a table have one class each; "
             f"{args.command} in Python, with load_model"
         )
     if takes == "texts":
@@ -172,14 +172,14 @@ def read_for(
 
 
 def _columns_taken(args: argparse.Namespace) -> list[str] | None:
-    """Return the columns that the steps take by their names, without those that they drop."""
+    """Return the names of the columns that the steps use, without dropped columns."""
     from manyclass.persistence.composites import columns_taken
 
     return None if args.steps is None else columns_taken(args.steps)
 
 
 def _takes(args: argparse.Namespace) -> str:
-    """Return whether the steps take "texts", "columns" by their names, or "numbers"."""
+    """Return the input of the steps: "texts", "columns" (by name) or "numbers"."""
     from manyclass.persistence.composites import chooses_by_name, takes_text
 
     if args.steps is None:
@@ -190,7 +190,7 @@ def _takes(args: argparse.Namespace) -> str:
 
 
 def _with_columns(args: argparse.Namespace, X: Rows, n_features: int) -> Rows:
-    """Return sparse rows with the columns of a model; refuse dense rows that have others."""
+    """Return sparse rows with the columns of a model; refuse dense rows with other columns."""
     import numpy as np
 
     if not isinstance(X, np.ndarray):
@@ -233,7 +233,7 @@ def timed(args: argparse.Namespace, fit: Callable[[], object]) -> float:
     except (ValueError, FloatingPointError) as error:
         words = str(error)
         named = type(error)(words if words.startswith(files) else f"{args.data}: {words}")
-        if hasattr(error, "reported_by"):  # of several processes, by one
+        if hasattr(error, "reported_by"):  # only one of several processes logs
             vars(named)["reported_by"] = error.reported_by
         raise named from error
     return time.perf_counter() - began

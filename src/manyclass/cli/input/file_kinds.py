@@ -19,7 +19,7 @@ SHARE = re.compile(rb"[0-9]*\.?[0-9]+(e-[0-9]+)?")
 
 
 class FileKind(NamedTuple):
-    """A kind of file, with a test of files that are not empty."""
+    """A kind of file, with a test for files that are not empty."""
 
     name: str
     matches: Callable[[Path], bool]
@@ -28,7 +28,7 @@ class FileKind(NamedTuple):
 def check_output(
     name: str, inputs: Sequence[str], kind: FileKind, *, force: bool, special: bool = False
 ) -> None:
-    """Refuse, before any work, an output that cannot be written or would overwrite another kind.
+    """Refuse an output that cannot be written or would overwrite a different kind of file.
 
     It never overwrites `inputs`, and a file of another kind only by `force`. A device or a pipe is
     `special`.
@@ -45,7 +45,7 @@ def check_output(
         same = kind.matches(path)
     if not same:
         raise UsageError(
-            f"{name}: is no {kind.name} and would be overwritten; choose another name, or give "
+            f"{name}: is not a {kind.name} and would be overwritten; choose another name, or give "
             "--force"
         )
 
@@ -91,7 +91,9 @@ def _begins(pattern: re.Pattern[bytes], path: Path) -> bool:
 
 LIBLINEAR = FileKind("LIBLINEAR model", partial(_begins, re.compile(rb"solver_type [A-Z]")))
 # Protocol buffers: the version (field 1), the producer (field 2).
-ONNX = FileKind("ONNX model", partial(_begins, re.compile(rb"\x08[\x01-\x7f]\x12", re.DOTALL)))
+ONNX = FileKind(
+    "model in ONNX format", partial(_begins, re.compile(rb"\x08[\x01-\x7f]\x12", re.DOTALL))
+)
 
 
 def _is_report(path: Path) -> bool:
@@ -105,10 +107,10 @@ REPORT = FileKind("report of manyclass", _is_report)
 
 
 def _is_of_labels(classes: set[bytes], line: bytes) -> bool:
-    """Whether a line holds labels; INDEX:VALUE is no label."""
+    """Whether a line holds labels; INDEX:VALUE is not a label."""
     fields = line.removesuffix(b"\n").split(b"\t")
     if classes.issuperset(fields):
         return True
-    if len(fields) == 1:  # labels of another model
+    if len(fields) == 1:  # labels of a different model
         return INTEGER.fullmatch(fields[0]) is not None
     return classes.issuperset(fields[::2]) and all(map(SHARE.fullmatch, fields[1::2]))

@@ -1,4 +1,4 @@
-"""Tables as the data of a command: Parquet, Arrow, CSV and NumPy's files."""
+"""Tables as the data of a command: Parquet, Arrow, CSV and NumPy files."""
 
 from __future__ import annotations
 
@@ -42,25 +42,25 @@ def table_options(group: CommandParser | argparse._ArgumentGroup) -> None:
         type=columns,
         action="extend",
         metavar="COLUMN[,COLUMN...]",
-        help="columns of the table that are features (default: all but the label; of a model that "
-        "has names of features, these)",
+        help="columns of the table that are features (default: the columns of the model if it has "
+        "names of features, else all but the label)",
     )
     add(
         "--drop",
         type=columns,
         action="extend",
         metavar="COLUMN[,COLUMN...]",
-        help="columns of the table that are no features, such as numbers of rows",
+        help="columns of the table that are not features, such as row numbers",
     )
 
 
 def columns(text: str) -> list[str]:
-    """Return the names of columns in an argument; names with commas stand in quotes."""
+    """Return the names of columns in an argument; names with commas are quoted."""
     return next(csv.reader([text]), [""])
 
 
 def is_table(args: argparse.Namespace) -> bool:
-    """Whether the data of a command are a table; refuse options that do not go with the data."""
+    """Whether the data of a command are a table; refuse options that do not apply to the data."""
     from manyclass.io.file_signatures import looks_like_data, table_kind
 
     if args.drop is not None and args.features is not None:
@@ -82,18 +82,14 @@ def is_table(args: argparse.Namespace) -> bool:
                 f"argument --multilabel: {args.data} is a table, whose rows have one class each; "
                 "give svmlight text ('3,7 1:0.5 4:2'), or train in Python, with MultilabelSVC"
             )
-        raise UsageError(
-            f"argument {given[0]}: goes with svmlight text, and {args.data} is a table"
-        )
+        raise UsageError(f"argument {given[0]}: requires svmlight text, and {args.data} is a table")
     return True
 
 
 def check_label(args: argparse.Namespace) -> None:
     """Refuse a table without the name of its labels, which predict alone does not need."""
     if args.label is None and args.command != "predict":
-        raise UsageError(
-            f"{args.data}: is a table, and one of its columns holds the labels; name it by --label"
-        )
+        raise UsageError(f"{args.data}: is a table; name the column of the labels by --label")
 
 
 def log_read(args: argparse.Namespace, began: float, log: Say, *sizes: str) -> None:
@@ -104,7 +100,7 @@ def log_read(args: argparse.Namespace, began: float, log: Say, *sizes: str) -> N
 def read_table(args: argparse.Namespace, dtype: DType, log: Say) -> tuple[Array, Array]:
     """Return the rows of a table, and their labels; zeros where a command needs none.
 
-    The names of the columns are ``args.columns``, for ``name_features``.
+    Sets ``args.columns`` to the names of the columns, for ``name_features``.
     """
     import numpy as np
 
@@ -121,11 +117,11 @@ def read_table(args: argparse.Namespace, dtype: DType, log: Say) -> tuple[Array,
                 labels.add(y)
     args.columns = table.names
     if not sum(map(len, parts)):
-        raise ValueError(f"{args.data}: has no row")
+        raise ValueError(f"{args.data}: has no rows")
     trained = None if getattr(args, "names", None) is None else args.names.tolist()
     if trained is not None and table.names is not None and table.names != trained:
         raise ValueError(
-            f"{args.data}: the columns are others than those that {args.model} was trained on; "
+            f"{args.data}: the columns differ from the columns that {args.model} was trained on; "
             "leave out --features, and give vectors of the same length"
         )
     rows = np.concatenate(parts)
@@ -133,7 +129,7 @@ def read_table(args: argparse.Namespace, dtype: DType, log: Say) -> tuple[Array,
 
 
 def _opened(args: argparse.Namespace, dtype: DType) -> Table:
-    """Open a table of numbers; where a column is text, say how commands that train take it."""
+    """Open a table of numbers; errors for text columns say how to train on them."""
     from manyclass.io.tables.arrow_table import TextColumnError
     from manyclass.io.tables.open_table import open_table
 
@@ -151,7 +147,7 @@ def _opened(args: argparse.Namespace, dtype: DType) -> Table:
 def read_columns(args: argparse.Namespace, log: Say) -> tuple[Rows, Array]:
     """Return the rows of a table as the steps of a pipeline transform them, and labels.
 
-    The steps take columns by their names, of any kind: they are given a data frame.
+    The steps get a data frame, because they use columns by name.
     """
     import numpy as np
 
@@ -179,12 +175,12 @@ def read_columns(args: argparse.Namespace, log: Say) -> tuple[Rows, Array]:
 
 
 def columns_of(names: list[str]) -> list[str]:
-    """Return the columns of a table that have these names, those of vectors once."""
+    """Return the columns of a table with these names; a column of vectors once."""
     return list(dict.fromkeys(re.sub(r"\[[0-9]+\]$", "", name) for name in names))
 
 
 def name_features(args: argparse.Namespace, *models: LinearClassifier) -> None:
-    """Give models the names of the columns that they were trained on."""
+    """Set the names of the training columns on models."""
     import numpy as np
 
     names = getattr(args, "columns", None)
@@ -212,7 +208,7 @@ def convert_table(args: argparse.Namespace, log: Say) -> None:
 
 
 def refuse_table(args: argparse.Namespace) -> None:
-    """Refuse a table where a command reads text or a converted file alone."""
+    """Refuse a table if a command reads only text or a converted file."""
     if is_table(args):
         raise UsageError(
             f"{args.data}: is a table; convert it first (manyclass convert {args.data} OUT --label "

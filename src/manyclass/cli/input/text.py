@@ -1,6 +1,6 @@
 """Columns of text as the data of a command: the words of the rows, weighted by tf-idf.
 
-``train --text`` fits a vectorizer for each column, and stores a pipeline that has it.
+``train --text`` fits a vectorizer for each column, and stores a pipeline with the vectorizers.
 """
 
 from __future__ import annotations
@@ -25,16 +25,18 @@ if TYPE_CHECKING:
     from manyclass.persistence.composites import Model
     from manyclass.utils.types import Array, DType, Rows
 
-# Options that do not go with --text, and why.
+# Options that cannot be combined with --text, and why.
 REFUSED = {
-    "features": "with --text the words are the features, and no other column is one; in Python a "
-    "ColumnTransformer takes both; leave it out",
-    "drop": "with --text the words are the features, and no other column is one; leave it out",
-    "start": "does not go with --text, whose features are the words of these rows; leave it out",
-    "state": "does not go with --text, whose features are the words of these rows; leave it out",
-    "multilabel": "does not go with --text, as rows of a table have one class each; train in "
-    "Python, with MultilabelSVC",
-    "out_of_core": "does not go with --text, which reads all rows into memory; leave it out",
+    "features": "cannot be combined with --text, which uses only the words as features; leave it "
+    "out, or use a ColumnTransformer in Python",
+    "drop": "cannot be combined with --text, which uses only the words as features; leave it out",
+    "start": "cannot be combined with --text, whose features are the words of these rows; leave it "
+    "out",
+    "state": "cannot be combined with --text, whose features are the words of these rows; leave it "
+    "out",
+    "multilabel": "cannot be combined with --text, as rows of a table have one class each; train "
+    "in Python, with MultilabelSVC",
+    "out_of_core": "cannot be combined with --text, which reads all rows into memory; leave it out",
 }
 
 
@@ -60,12 +62,12 @@ def text_options(group: argparse._ArgumentGroup) -> None:
         "--min-df",
         type=positive_int,
         metavar="N",
-        help="with --text: leave out words that fewer than N rows have (default 1)",
+        help="with --text: ignore words that occur in fewer than N rows (default 1)",
     )
 
 
 def text_option(group: CommandParser | argparse._ArgumentGroup) -> None:
-    """Add the option of commands on a model that may take text."""
+    """Add the option of commands on a model that may read text."""
     group.add_argument(
         "--text",
         metavar="COLUMN",
@@ -89,11 +91,11 @@ def ngrams(text: str) -> tuple[int, int]:
 
 
 def check_text(args: argparse.Namespace) -> None:
-    """Refuse options that do not go with --text, and a lack of packages, before any work."""
+    """Refuse options that cannot be combined with --text, and missing packages, before any work."""
     if args.text is None:
         for flag, given in (("--ngrams", args.ngrams), ("--min-df", args.min_df)):
             if given is not None:
-                raise UsageError(f"argument {flag}: goes with --text")
+                raise UsageError(f"argument {flag}: requires --text")
         return
     for name, why in REFUSED.items():
         if getattr(args, name, None):
@@ -114,7 +116,7 @@ def read_text(args: argparse.Namespace, dtype: DType, log: Say) -> tuple[Rows, A
     from manyclass.io.tables.open_table import read_frame
 
     if not is_table(args):
-        Path(args.data).open("rb").close()  # an OSError names a file that is not there
+        Path(args.data).open("rb").close()  # an OSError names a missing file
         raise UsageError(f"argument --text: {args.data} is not a file with a table")
     check_label(args)
     frame, y = read_frame(args.data, args.label, args.text, args.text, guessed=True)
@@ -143,7 +145,7 @@ def _words_of_fold(
 
 
 def maker_of(args: argparse.Namespace) -> RowMaker | None:
-    """Return what makes the features of a fold by its training rows, where they are words."""
+    """Return the function that computes text features from the training rows of a fold, or None."""
     maker: RowMaker | None = getattr(args, "words_of_fold", None)
     return maker
 
@@ -181,7 +183,7 @@ def read_texts(args: argparse.Namespace, log: Say) -> tuple[Rows, Array]:
 
 
 def _vectorizers(args: argparse.Namespace, dtype: DType) -> ColumnTransformer:
-    """Return what weights the words of each column, not fitted."""
+    """Return the vectorizer of each column, not fitted."""
     from sklearn.compose import ColumnTransformer
     from sklearn.feature_extraction.text import TfidfVectorizer
 
@@ -203,7 +205,7 @@ def _named(args: argparse.Namespace) -> str:
 
 
 def _lacking(args: argparse.Namespace) -> str:
-    """Return what is wrong with text that has no features."""
+    """Return the message for text without features."""
     fewest, shortest = args.min_df or 1, (args.ngrams or (1, 1))[0]
     what = "word" if shortest == 1 else f"sequence of {shortest} words"
     if fewest > 1:
@@ -212,7 +214,7 @@ def _lacking(args: argparse.Namespace) -> str:
 
 
 def with_words(args: argparse.Namespace, model: BaseEstimator) -> Model:
-    """Return a model with what turns text into its features, or the model itself."""
+    """Return a pipeline of the vectorizers and the model, or the model itself without text."""
     from sklearn.pipeline import Pipeline
 
     words = getattr(args, "words", None)

@@ -1,4 +1,4 @@
-"""Rows on the workers of Dask, Ray and Spark: one base, and a file for each engine.
+"""Rows on the workers of Dask, Ray and Spark: a common base, and a module for each engine.
 
-May import distributed.rows and below. Begin with cluster.py.
+May import distributed.rows and the layers below. Begin with cluster.py.
 """

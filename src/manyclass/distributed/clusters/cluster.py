@@ -1,8 +1,8 @@
-"""Training whose rows are on the workers of a cluster, driven from this process.
+"""Training with rows on the workers of a cluster, driven from this process.
 
-An engine - Dask, Ray, Spark - implements ``Cluster``: it holds the parts (part.py) on its workers,
-sends W out and adds their sums. No row moves. Newton's method (solvers/logistic/newton.py) or
-consensus ADMM (admm.py) runs in this process.
+An engine (Dask, Ray or Spark) implements ``Cluster``: it holds the parts (part.py) on its workers,
+sends W to them and adds their sums. Rows are not moved. Newton's method
+(solvers/logistic/newton.py) or consensus ADMM (admm.py) runs in this process.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ from manyclass.training.epoch_loop import Options, Solver
 from manyclass.training.train import OneProcess
 from manyclass.utils.types import Array, Settings
 
-# Arrays of more bytes are put where the workers find them; the last few of them stay there.
+# Larger arrays, in bytes, are sent once to all workers; the last few of them stay there.
 INLINE, KEPT = 1 << 16, 3
 
 
@@ -51,21 +51,21 @@ class Cluster(Protocol):
         """Number of parts."""
 
     def load(self) -> None:
-        """Load the parts where their rows are."""
+        """Load the parts on the workers that hold their rows."""
 
     def call(self, method: str, *arguments: object) -> Answers:
         """Call a method of every part; return the results in the order of the parts."""
 
     def send(self, value: object) -> object:
-        """Put a value where all workers find it; return what stands for it among arguments."""
+        """Send a value to all workers; return a reference that replaces it in arguments."""
 
     def drop(self, sent: object) -> None:
-        """Give up what was sent."""
+        """Delete a value that was sent."""
 
     def total(
         self, question: str, plan: object, like: Sequence[ArraySpec], given: Sequence[object]
     ) -> list[Array]:
-        """Return the sums of the answers of all parts, added on the workers in a fixed order."""
+        """Return the sums of the results of all parts, added on the workers in a fixed order."""
 
     def close(self) -> None:
         """Free the workers."""
@@ -73,7 +73,7 @@ class Cluster(Protocol):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class RemoteArray:
-    """An array that the workers have, as it was."""
+    """A copy of an array that was sent to the workers, and its reference."""
 
     values: Array
     sent: object
@@ -92,7 +92,7 @@ class RemoteParts:
         return self.cluster.n_parts
 
     def add(self, question: Question, given: Arguments, into: Sequence[Array]) -> None:
-        """Add the answers of all parts to arrays."""
+        """Add the results of all parts to arrays."""
         like = [ArraySpec(array.shape, array.dtype) for array in into]
         arguments = [self._sent_out(value) for value in given]
         sums = self.cluster.total(question.__name__, self.plan, like, arguments)
@@ -100,10 +100,10 @@ class RemoteParts:
             total += one
 
     def broadcast(self, values: Array) -> None:
-        """Leave the numbers as they are: this process alone decides."""
+        """Return the numbers unchanged, as only this process has them."""
 
     def _sent_out(self, value: Array | float) -> object:
-        """Return what stands for an argument; W is sent once."""
+        """Return an argument, or the reference of a large array such as W, which is sent once."""
         if not isinstance(value, np.ndarray) or value.nbytes <= INLINE:
             return value
         for known in self._sent:
@@ -120,7 +120,7 @@ class RemoteParts:
 
 
 class ClusterBackend(OneProcess):
-    """Training in this process of rows on a cluster."""
+    """Training driven from this process, with rows on a cluster."""
 
     def __init__(self, cluster: Cluster, plan: Plan) -> None:
         self.cluster, self.plan = cluster, plan
@@ -128,7 +128,7 @@ class ClusterBackend(OneProcess):
     def solver(
         self, problem: Problem, start: Start | None, options: Options, rng: np.random.Generator
     ) -> Solver:
-        """Make the solver of all rows, given the problem without rows."""
+        """Create the solver for all rows, given the problem without rows."""
         began = time.perf_counter()
         parts = RemoteParts(self.cluster, self.plan)
         if self.plan.on_device and problem.loss != "hinge":
@@ -145,7 +145,7 @@ class ClusterBackend(OneProcess):
         return NewtonLogistic(engine, start, tol=options.tol, began=began, steps=steps)
 
     def may_continue(self, _problem: Problem, _options: Options) -> bool:
-        """Return False: training in float32 ends where rounding stalls it."""
+        """Return False: training in float32 ends when rounding stalls it."""
         return False
 
 
@@ -161,7 +161,7 @@ class ClusterTraining(Training):
         self.guard = closing(cluster)  # frees the workers, also after an error or Ctrl-C
 
     def given(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None) -> FitInputs:
-        """Load the parts; return the problem of no rows."""
+        """Load the parts; return the problem without rows."""
         model, cluster = self.model, self.cluster
         cluster.load()
         abouts = _checked(cluster.call("known"))
@@ -183,13 +183,13 @@ class ClusterTraining(Training):
         return FitInputs(X, y, metadata, problem, common.classes, options, "")
 
     def options(self, problem: Problem) -> tuple[Options, Choice | str]:
-        """Choose how the problem is trained: by consensus, where it is no logistic regression."""
+        """Choose how the problem is trained: by consensus, unless it is logistic regression."""
         if not isinstance(self.model, MulticlassSVC):
             return super().options(problem)
         return consensus_options(self.model), ""
 
     def checkpoints(self, given: FitInputs, seed: int) -> Checkpoints:
-        """Return the hook that keeps checkpoints, which hold W."""
+        """Return the hook that writes checkpoints, which hold W."""
         model = self.model
         facts = model._facts(given.problem, given.classes)
         of_all = facts_of_parts(facts, self.cluster.call("facts", self.plan))
@@ -197,7 +197,7 @@ class ClusterTraining(Training):
 
 
 def _checked(known: list[tuple[Settings, Exception | None]]) -> list[Settings]:
-    """Return what is known of the parts; raise the error of the first that has one."""
+    """Return the facts of all parts; raise the error of the first part with one."""
     for _, error in known:
         if error is not None:
             raise error
@@ -205,7 +205,7 @@ def _checked(known: list[tuple[Settings, Exception | None]]) -> list[Settings]:
 
 
 def _plain(model: Model) -> Model:
-    """Return what the parts need of a model: its parameters, but for what this process does."""
+    """Return a model for the parts, without the parameters that only this process uses."""
     kind = MulticlassSVC if isinstance(model, MulticlassSVC) else MultinomialLogisticRegression
     params = model.get_params(deep=False)
     names = kind._get_param_names()
@@ -214,7 +214,7 @@ def _plain(model: Model) -> Model:
 
 
 def _problem_of(plan: Plan, n_features: int) -> Problem:
-    """Return the problem of no rows."""
+    """Return the problem without rows."""
     common = plan.common
     X = np.empty((0, n_features), common.dtype)
     dataset = dataset_of(X, common.classes[:0], np.empty(0), common)
@@ -222,7 +222,7 @@ def _problem_of(plan: Plan, n_features: int) -> Problem:
 
 
 def _know_features(model: Model, abouts: list[Settings]) -> None:
-    """Set the attributes that validation sets in one process."""
+    """Set the attributes that the validation sets in one process."""
     names = next((about["names"] for about in abouts if about["classes"]), None)
     model.n_features_in_ = abouts[0]["features"]
     model.__dict__.pop("feature_names_in_", None)

@@ -1,8 +1,8 @@
 """Parts of the rows on the workers of Dask.
 
-Parts are futures, each on one worker: Dask loads the part of a worker that dies again, from its
-graph. W is scattered; sums come back added in a tree of tasks. Parts that exceed the memory of a
-worker are mapped from its disk (mapped.py).
+Parts are futures, each on one worker. If a worker dies, Dask loads its parts again from the task
+graph. W is scattered; sums are added in a tree of tasks. Parts that exceed the memory of a worker
+are memory-mapped from its disk (mapped.py).
 """
 
 from __future__ import annotations
@@ -32,14 +32,14 @@ if TYPE_CHECKING:
     from dask.delayed import Delayed
     from distributed import Client, Future
 
-WAIT, LONGEST_WAIT = 2.0, 64.0  # seconds until workers that do not answer are looked for
-MOST_LOSSES = 10  # of workers, during one question
-SHARE_OF_MEMORY = 0.2  # of a worker's, for parts that are asked together
-SHARE_IN_MEMORY = 0.3  # of a worker's, for the rows of its parts; larger ones are mapped from disk
+WAIT, LONGEST_WAIT = 2.0, 64.0  # seconds without a result after which lost workers are searched for
+MOST_LOSSES = 10  # lost workers, during one call
+SHARE_OF_MEMORY = 0.2  # share of a worker's memory, for parts that compute at the same time
+SHARE_IN_MEMORY = 0.3  # of a worker's memory, for the rows of its parts; more are mapped
 
 
 class Scattered:
-    """A value that the workers have."""
+    """A value that was scattered to the workers."""
 
     def __init__(self, value: object) -> None:
         self.value: object = value
@@ -80,14 +80,14 @@ class DaskParts:
         self.device = device
         self.client, self.blocks, self.n_parts, self.held = client, blocks, len(blocks), held
         self.parts: list[Future] = []
-        self.groups: dict[str, list[int]] = {}  # parts that each worker has
+        self.groups: dict[str, list[int]] = {}  # parts on each worker
         self.sizes: dict[object, int] = {}  # bytes of the parts, by their keys
         self.most: dict[str, float] = {}  # bytes of parts at once on each worker; 0: any
         self.sent: list[Scattered] = []
-        self.asked: list[Future] = []  # of the last question
+        self.asked: list[Future] = []  # of the last call
 
     def load(self) -> None:
-        """Load each part where its rows are, or evenly on the workers."""
+        """Load each part on the worker that holds its rows, or evenly on the workers."""
         self._submit()
         self._recover()
 
@@ -104,12 +104,12 @@ class DaskParts:
         return self._answers(ask)
 
     def send(self, value: object) -> Scattered:
-        """Take a value, which is scattered with the next question."""
+        """Keep a value, which is scattered with the next call."""
         self.sent.append(Scattered(value))
         return self.sent[-1]
 
     def drop(self, sent: object) -> None:
-        """Release what was scattered."""
+        """Release a scattered value."""
         assert isinstance(sent, Scattered)
         sent.future = None
         self.sent = [one for one in self.sent if one is not sent]
@@ -117,7 +117,7 @@ class DaskParts:
     def total(
         self, question: str, plan: object, like: Sequence[ArraySpec], given: Sequence[object]
     ) -> list[Array]:
-        """Add the parts of each worker there, then those of two workers, and so on."""
+        """Add the results of the parts on each worker, then of pairs of workers, and so on."""
 
         def ask() -> list[Future]:
             self._scatter()
@@ -135,7 +135,7 @@ class DaskParts:
         return total
 
     def close(self) -> None:
-        """Cancel what the workers still do for this training, and release the parts."""
+        """Cancel the remaining tasks of this training, and release the parts."""
         futures = self.parts + self.asked
         for sent in self.sent:
             sent.future = None  # a solver that Python has not collected yet may refer to it
@@ -154,7 +154,7 @@ class DaskParts:
             self.parts.append(self.client.compute(part, **loose))
 
     def _numbers(self) -> dict[object, int]:
-        """Return the number of each worker among those of its machine, by its name."""
+        """Return the number of each worker on its machine, by its name."""
         numbers: dict[object, int] = {}
         hosts: Counter[str] = Counter()
         for _, worker in sorted(workers_of(self.client).items()):
@@ -163,9 +163,9 @@ class DaskParts:
         return numbers
 
     def _homes(self) -> list[str]:
-        """Return where each part is to be: with its rows, or else the workers' even share.
+        """Return the worker of each part: the worker with its rows, or else an even distribution.
 
-        "" where there are no workers yet: a cluster that adapts starts them when it has tasks.
+        "" if there are no workers yet: an adaptive cluster starts them when it has tasks.
         """
         workers = sorted(self.client.nthreads()) or [""]
         homes = [workers[i * len(workers) // self.n_parts] for i in range(self.n_parts)]
@@ -177,7 +177,7 @@ class DaskParts:
         return homes
 
     def _find(self) -> None:
-        """Wait until all parts are loaded, and find out where they are."""
+        """Wait until all parts are loaded, and find their workers."""
         distributed.wait(self.parts)
         where = self.client.who_has(self.parts)
         self.groups = {}
@@ -198,7 +198,7 @@ class DaskParts:
         self.most = {home: SHARE_OF_MEMORY * limit for home, limit in limits.items()}
 
     def _answers(self, ask: Callable[[], list[Future]]) -> Answers:
-        """Submit tasks and return their results; again, where workers are lost meanwhile."""
+        """Submit tasks and return their results; submit them again if workers are lost."""
         for _ in range(MOST_LOSSES):
             try:
                 self.asked = ask()
@@ -229,12 +229,12 @@ class DaskParts:
                 raise CancelledError("a worker is lost")
 
     def _recover(self) -> None:
-        """Find the parts, which Dask loads again where they are lost, from their graph."""
+        """Find the parts; Dask loads lost parts again from their task graph."""
         cause: Exception | None = None
         for _ in range(MOST_LOSSES):
             try:
                 if any(part.status in ("cancelled", "lost") for part in self.parts):
-                    self.parts, self.held = [], []  # the scheduler has restarted: no graph is left
+                    self.parts, self.held = [], []  # the scheduler has restarted: no graph
                     self._submit()
                 self._find()
             except (CancelledError, CommClosedError) as error:
@@ -251,7 +251,7 @@ class DaskParts:
     def _sum_at(
         self, home: str, question: str, like: Sequence[ArraySpec], told: Sequence[object]
     ) -> Future:
-        """Submit the tasks that add the parts of a worker, as many at once as its memory holds."""
+        """Submit the tasks that add the parts of a worker, as many at once as its memory allows."""
         sums = [
             self._at(home, answer, [self.parts[n] for n in some], question, like, *told)
             for some in self._held_at_once(home)
@@ -259,7 +259,7 @@ class DaskParts:
         return functools.reduce(lambda one, other: self._at(home, added, one, other), sums)
 
     def _held_at_once(self, home: str) -> list[list[int]]:
-        """Cut the parts of a worker so that each piece fits into its share of the memory."""
+        """Divide the parts of a worker into lists that fit into its share of the memory."""
         most = self.most.get(home) or math.inf
         pieces: list[list[int]] = []
         size = 0
@@ -273,11 +273,11 @@ class DaskParts:
         return pieces
 
     def _at(self, home: str, function: Callable[..., object], *arguments: object) -> Future:
-        """Submit a task to the worker that has its arguments."""
+        """Submit a task to the worker that holds its arguments."""
         return self.client.submit(function, *arguments, workers=[home], pure=False)
 
     def _scatter(self) -> None:
-        """Give the workers with parts what they do not have yet."""
+        """Scatter values to the workers with parts that do not have them yet."""
         homes = list(self.groups)
         for sent in self.sent:
             if sent.future is None:
@@ -286,7 +286,7 @@ class DaskParts:
 
 
 def workers_of(client: Client) -> Settings:
-    """Return what is known of all workers, of which some versions list five by default."""
+    """Return the facts of all workers; some versions of Dask list only five by default."""
     asks = "n_workers" in inspect.signature(client.scheduler_info).parameters
     about = client.scheduler_info(n_workers=-1) if asks else client.scheduler_info()
     workers: Settings = about["workers"]
@@ -294,7 +294,7 @@ def workers_of(client: Client) -> Settings:
 
 
 def loaded(n_beside: int, where: Where | None, number: int, *rows: object) -> Part:
-    """Return a part, of so many on this worker: mapped from disk where they exceed its memory."""
+    """Return a part; memory-mapped from disk if all parts of this worker exceed its memory."""
     worker = distributed.get_worker()
     part = Part(number, *rows, device=None if where is None else where.device_of(worker.name))
     limit = worker.memory_manager.memory_limit

@@ -1,4 +1,4 @@
-"""Base of the estimators of all engines: parameters, lazy outputs, the plain estimator."""
+"""Base of the estimators of all engines: parameters, lazy results, single-process estimator."""
 
 from __future__ import annotations
 
@@ -31,15 +31,15 @@ if TYPE_CHECKING:
     from manyclass.distributed.clusters.part import Model
     from manyclass.estimators.costs import Costs
 
-# Rows, or results for rows: lazy where they are an engine's, which has no types.
+# Rows, or results for rows: lazy collections of an engine, without types, or arrays.
 Collection: TypeAlias = Any
-# Parameters of the plain estimator that have one value here.
+# Parameters of the estimator for one process that have a fixed value here.
 FIXED: Settings = {"merge_columns": False, "communicator": None, "split": None}
 OF_SVM: Settings = {"solver": "auto", "weights": "dense", **FIXED}
 
 
 class ClusterMixin:
-    """Methods of the estimators on the engines of clusters, which the plain ones do here."""
+    """Prediction methods of the estimators on clusters, by the estimator for one process."""
 
     plain: type[Model]
     get_params: Callable[..., Settings]
@@ -47,7 +47,7 @@ class ClusterMixin:
     n_features_in_: int
 
     def to_local(self) -> Model:
-        """Return the plain estimator, fitted if this one is.
+        """Return the same model as an estimator for one process, fitted if this one is.
 
         Returns
         -------
@@ -61,7 +61,7 @@ class ClusterMixin:
         return local
 
     def decision_function(self, X: Collection) -> Collection:
-        """Score every class for every row; lazily, where X is a collection.
+        """Compute the score of every class for every row; lazily if X is a collection.
 
         Parameters
         ----------
@@ -74,13 +74,13 @@ class ClusterMixin:
         return self._mapped("decision_function", X, {})
 
     def predict(self, X: Collection, **decision: object) -> Collection:
-        """Predict the class of every row; lazily, where X is a collection.
+        """Predict the class of every row; lazily if X is a collection.
 
         Parameters
         ----------
         X : collection, array-like or sparse matrix of shape (n_samples, n_features)
         **decision
-            Costs and rejection, as of ``MulticlassSVC.predict``.
+            Costs and rejection, as in ``MulticlassSVC.predict``.
 
         Returns
         -------
@@ -89,7 +89,7 @@ class ClusterMixin:
         return self._mapped("predict", X, decision)
 
     def predict_top_k(self, X: Collection, k: int) -> Collection:
-        """Predict the k best classes of every row; lazily, where X is a collection.
+        """Predict the k best classes of every row; lazily if X is a collection.
 
         Parameters
         ----------
@@ -103,22 +103,22 @@ class ClusterMixin:
         return self._mapped("predict_top_k", X, {"k": k})
 
     def _mapped(self, method: str, X: Collection, options: Settings) -> Collection:
-        """Return the result of a method of the plain estimator for every row."""
+        """Return the result of a method of the estimator for one process for every row."""
         return getattr(self.to_local(), method)(X, **options)
 
     def _as_model(self) -> Model:
-        """Return this estimator as one of the plain kinds, which it is as well."""
+        """Return this estimator, typed as an estimator for one process."""
         assert isinstance(self, MulticlassSVC | MultinomialLogisticRegression)
         return self
 
     def _device(self) -> str | None:
-        """Return where each worker trains."""
+        """Return the device that each worker trains on."""
         device = self._as_model().device
         assert device is None or isinstance(device, str)
         return device
 
     def _empty(self, method: str, options: Settings) -> Array:
-        """Return the result of a method for no row."""
+        """Return the result of a method for an array without rows."""
         check_is_fitted(self)
         local = self.to_local()
         local.__dict__.pop("feature_names_in_", None)
@@ -134,15 +134,15 @@ class ClusterLogisticRegression(ClusterMixin, MultinomialLogisticRegression):
     Parameters
     ----------
     warm_start : bool, default=False
-        Whether the next fit begins at the weights of this one.
+        Whether the next fit starts from the weights of this one.
     device : str, default=None
-        Where the workers train: "cuda" or another device of PyTorch, to which each copies its
-        dense rows. Several workers of a machine take its devices in turn. None: where the rows
-        are, on the CPU or, of arrays of CuPy and tensors of PyTorch, on their device.
+        Device of PyTorch that the workers train on, for example "cuda". Each worker copies its
+        dense rows to the device; the workers of a machine use its devices in turn. None: the device
+        of the rows if they are CuPy arrays or PyTorch tensors, else the CPU.
     n_jobs : int, default=None
         Threads of each worker.
     random_state : int, RandomState instance, default=None
-        Not used: nothing is drawn.
+        Not used, as training is not random.
     """
 
     plain = MultinomialLogisticRegression
@@ -186,7 +186,7 @@ class ClusterLogisticRegression(ClusterMixin, MultinomialLogisticRegression):
         self.verbose = verbose
 
     def predict_proba(self, X: Collection) -> Collection:
-        """Return the probability of every class for every row; lazily, where X is a collection.
+        """Compute the probability of every class for every row; lazily if X is a collection.
 
         Parameters
         ----------
@@ -199,7 +199,7 @@ class ClusterLogisticRegression(ClusterMixin, MultinomialLogisticRegression):
         return self._mapped("predict_proba", X, {})
 
     def predict_log_proba(self, X: Collection) -> Collection:
-        """Return the logarithms of the probabilities, as ``predict_proba``.
+        """Return the logarithms of the class probabilities; lazily if X is a collection.
 
         Parameters
         ----------
@@ -219,14 +219,14 @@ class ClusterSVC(ClusterMixin, MulticlassSVC):
     Parameters
     ----------
     max_iter : int, default=1000
-        Rounds at most.
+        Maximum number of rounds.
     warm_start : bool, default=False
-        Whether the next fit begins at the weights of this one.
+        Whether the next fit starts from the weights of this one.
     device : str, default=None
-        Where the workers train Crammer-Singer, Weston-Watkins and one-vs-rest: "cuda" or another
-        device of PyTorch, to which each copies its dense rows. Several workers of a machine take
-        its devices in turn. None: where the rows are, on the CPU or, of arrays of CuPy and tensors
-        of PyTorch, on their device.
+        Device of PyTorch that the workers train on, for example "cuda", for Crammer-Singer,
+        Weston-Watkins and one-vs-rest. Each worker copies its dense rows to the device; the workers
+        of a machine use its devices in turn. None: the device of the rows if they are CuPy arrays
+        or PyTorch tensors, else the CPU.
     n_jobs : int, default=None
         Threads of each worker.
     """
@@ -289,7 +289,7 @@ def call_on_part(model: Model, method: str, X: Rows, options: Settings, empty: A
 def accuracy_sums(
     model: Model, X: Rows, y: ArrayLike, sample_weight: ArrayLike | None = None
 ) -> tuple[float, float]:
-    """Return the weight of the rows of a part whose class is predicted, and of all."""
+    """Return the weight of the correctly predicted rows of a part, and of all its rows."""
     given = on_host(sample_weight, "sample_weight")
     weights = np.ones(X.shape[0]) if given is None else np.asarray(given, float)
     if not len(weights):

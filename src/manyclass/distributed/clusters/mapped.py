@@ -1,6 +1,7 @@
-"""Parts whose arrays are mapped from a file, which holds them as they lie in memory.
+"""Parts with arrays that are memory-mapped from a file.
 
-The system may drop pages of a file when memory is short, and reads them again: nothing is written.
+When memory is short, the system may drop pages of the file, and read them again; nothing is
+written.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from manyclass.rows.parts import ALIGNMENT
 
 
 def dump(part: Part, file: BinaryIO) -> None:
-    """Write a part: the places of its arrays and the rest of it, then the arrays."""
+    """Write a part: the offsets of its arrays and its other content, then the arrays."""
     buffers: list[pickle.PickleBuffer] = []
     rest = pickle.dumps(part, protocol=5, buffer_callback=buffers.append)
     raw = [buffer.raw() for buffer in buffers]
@@ -33,7 +34,7 @@ def dump(part: Part, file: BinaryIO) -> None:
 
 
 def load(file: BinaryIO, *, drops: bool = False) -> Part:
-    """Read what ``dump`` wrote; with `drops`, pages are dropped after each answer."""
+    """Read a file of ``dump``; with `drops`, pages are dropped after each call."""
     pages = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
     mapped = memoryview(pages)
     begin = int.from_bytes(mapped[:8], "little")
@@ -45,7 +46,7 @@ def load(file: BinaryIO, *, drops: bool = False) -> Part:
 
 
 def on_disk(part: Part, folder: str) -> Part:
-    """Return a part whose arrays are in a file without a name, which ends with it."""
+    """Return a part with its arrays in an unnamed file, which is deleted with it."""
     with tempfile.TemporaryFile(dir=folder) as file:
         dump(part, file)
         return load(file, drops=True)

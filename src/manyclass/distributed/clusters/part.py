@@ -1,7 +1,7 @@
-"""A part of the rows on a worker of a cluster: it is loaded there, and answers with sums.
+"""A part of the rows on a worker of a cluster: it is loaded there, and returns sums.
 
-All that a part keeps follows from its rows and the plan of the training: a part that is lost is
-loaded again, and answers as before.
+The content of a part can be computed from its rows and the plan of the training: a lost part is
+loaded again, and returns the same sums.
 """
 
 from __future__ import annotations
@@ -40,12 +40,12 @@ from manyclass.utils.fingerprints import Facts
 from manyclass.utils.machine import effective_n_jobs, one_blas_thread
 from manyclass.utils.types import Array, DType, Rows, Settings
 
-PATIENCE = 30.0  # seconds that a round may take while a part is to be written
+PATIENCE = 30.0  # seconds to wait for a round before a part is written
 
 Model: TypeAlias = MulticlassSVC | MultinomialLogisticRegression
 # Turns the objects of a part into X, y and perhaps weights.
 Read: TypeAlias = Callable[..., tuple[ArrayLike, ...]]
-Answers: TypeAlias = list[Any]  # of a method of all parts, in their order
+Answers: TypeAlias = list[Any]  # results of a method of all parts, in their order
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -58,7 +58,7 @@ class Plan:
     firsts: Mapping[int, int] = field(default_factory=dict)  # first row among all, by part
 
     def following(self, parts: Sequence[PartInfo]) -> Plan:
-        """Return the plan for parts that follow each other."""
+        """Return the plan for consecutive parts."""
         ends = accumulate((part.n_examples for part in parts), initial=0)
         return replace(
             self, firsts={part.number: end for part, end in zip(parts, ends, strict=False)}
@@ -66,7 +66,7 @@ class Plan:
 
 
 class PartInfo(NamedTuple):
-    """A part's number, its rows that are trained on, their least and largest C_i; or an error."""
+    """Number of a part, its number of training rows, their least and largest C_i; or an error."""
 
     number: int
     n_examples: int
@@ -76,14 +76,14 @@ class PartInfo(NamedTuple):
 
 
 class ArraySpec(NamedTuple):
-    """Shape and type of an array of sums."""
+    """Shape and dtype of an array of sums."""
 
     shape: tuple[int, ...]
     dtype: DType
 
 
 class Part:
-    """A part of the rows, where it is.
+    """A part of the rows, on its worker.
 
     ``rows`` are X, y and perhaps weights, as of ``MultinomialLogisticRegression.fit``, or objects
     that ``read`` turns into these. Dense rows in host memory are trained on ``device`` of PyTorch.
@@ -105,11 +105,11 @@ class Part:
         self.error = self._tried(lambda: self._load(*reads(*rows)))
 
     def known(self) -> tuple[Settings, Exception | None]:
-        """Return what the others must know, and what is wrong."""
+        """Return the facts for the other parts, and the error."""
         return self.about, self.error
 
     def ready(self, plan: Plan) -> PartInfo:
-        """Make the problem of the part."""
+        """Create the problem of the part."""
         error = self._tried(lambda: self.planned(plan))
         if self._problem is None:
             return PartInfo(self.number, 0, math.inf, 0.0, error)
@@ -118,13 +118,13 @@ class Part:
         return PartInfo(self.number, len(costs), float(least), float(largest), error)
 
     def facts(self, plan: Plan) -> Facts:
-        """Return what identifies the problem of the part."""
+        """Return the facts that identify the problem of the part."""
         return facts_of_problem(self.planned(plan).problem, plan.common.classes)
 
     def add(
         self, plan: Plan, question: str, given: Sequence[object], into: Sequence[Array]
     ) -> None:
-        """Add the answer to a question, a method of rows, to arrays."""
+        """Add the results of a method of the rows to arrays."""
         with self._lock:
             rows = self.planned(plan)
             if rows.problem.dataset.n_examples or not plan.on_device:
@@ -133,7 +133,7 @@ class Part:
             self.drop_pages()
 
     def planned(self, plan: Plan) -> PartOfRows:
-        """Return what answers questions."""
+        """Return the object that computes sums over the rows."""
         if self._problem is None:
             assert self._given is not None
             dataset = dataset_of(*self._given, plan.common)
@@ -148,7 +148,7 @@ class Part:
         return self._rows
 
     def _rows_of(self, problem: Problem, model: Model) -> PartOfRows:
-        """Return what answers questions: rows on a device, or of the core."""
+        """Return the object that computes sums: rows on a device, or in the core."""
         if problem.dataset.lies_on_device:
             gc.collect()  # rows of an earlier training may be in cycles of references
             check_on_device(problem, stopping=model.stopping, solver="auto", weights="dense")
@@ -163,12 +163,12 @@ class Part:
         return SvmRows(problem, n_jobs, number=self.number)
 
     def drop_pages(self) -> None:
-        """Give up the memory of pages that can be read again from the file."""
+        """Release the memory of pages that can be read again from the file."""
         if self.pages is not None and hasattr(mmap, "MADV_DONTNEED"):
             self.pages.madvise(mmap.MADV_DONTNEED)
 
     def __sizeof__(self) -> int:
-        """Return the bytes of its rows and dual variables, which clusters ask for."""
+        """Return the bytes of its rows and dual variables, as cluster engines request."""
         own = self._rows.__sizeof__() if isinstance(self._rows, SvmRows) else 0
         if self.pages is not None:
             return own
@@ -180,9 +180,9 @@ class Part:
         return 0 if self._given is None else _bytes_here(self._given[0])
 
     def __getstate__(self) -> Settings:
-        """Leave out what is made of the rows alone; dual variables stay, after the round.
+        """Return the state without values derived from the rows; wait for the end of a round.
 
-        A cluster that is short of memory writes parts to disk.
+        The dual variables are kept. A cluster that is short of memory writes parts to disk.
         """
         state: Settings = {**vars(self), "_rows": None, "_lock": None, "pages": None}
         if isinstance(self._rows, SvmRows) and self._lock.acquire(timeout=PATIENCE):
@@ -197,7 +197,7 @@ class Part:
         self._lock = threading.Lock()
 
     def _tried(self, step: Callable[[], object]) -> Exception | None:
-        """Take a step; return an error of the rows, which names the part."""
+        """Run a step; return an error of the rows, with the number of the part."""
         try:
             step()
         except FloatingPointError as error:
@@ -220,7 +220,7 @@ class Part:
 
 @contextmanager
 def _memory_of(problem: Problem) -> Iterator[None]:
-    """Raise MemoryError where the memory of a device comes to its end."""
+    """Raise MemoryError if a device runs out of memory."""
     try:
         yield
     except RuntimeError as error:
@@ -246,7 +246,7 @@ def _as_given(*rows: ArrayLike) -> tuple[ArrayLike, ...]:
 
 
 def called(part: Part, method: str, *arguments: object) -> object:
-    """Return what a method of a part returns."""
+    """Return the result of a method of a part."""
     found: object = getattr(part, method)(*arguments)
     part.drop_pages()
     return found
@@ -255,7 +255,7 @@ def called(part: Part, method: str, *arguments: object) -> object:
 def answer(
     parts: Sequence[Part], question: str, like: Sequence[ArraySpec], plan: Plan, *given: object
 ) -> list[Array]:
-    """Return the sums of the parts of a worker, which add to them one after the other."""
+    """Return the sums of the parts of a worker, which are added one part after the other."""
     into = [zeros_like(np.empty(shape, dtype)) for shape, dtype in like]
     arguments = [aligned(value) if isinstance(value, np.ndarray) else value for value in given]
     with one_blas_thread():
@@ -270,7 +270,7 @@ def added(left: list[Array], right: list[Array]) -> list[Array]:
 
 
 def aligned(values: Array) -> Array:
-    """Return an array as the kernels want it: writable, and aligned."""
+    """Return an array that is writable and aligned, as the kernels require."""
     if values.flags.writeable and values.flags.c_contiguous and not values.ctypes.data % ALIGNMENT:
         return values
     copy = zeros_like(values)

@@ -1,8 +1,8 @@
 """Parts of the rows in actors of Ray.
 
-An actor holds the parts of some objects, on the node that has them. Ray makes an actor that dies
-again, from the same objects, and repeats the question. W is an object in the store of each node;
-sums are added in a tree of calls.
+An actor holds the parts of some objects, on the node that has them. If an actor dies, Ray creates
+it again from the same objects, and repeats the call. W is an object in the store of each node; sums
+are added in a tree of calls.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from manyclass.utils.machine import effective_n_jobs
 from manyclass.utils.types import Array
 
 MOST_LOSSES = 10  # of an actor
-OF_GPUS = ("cuda", "xpu")  # devices that Ray counts as GPUs, and shows to those that reserve them
+OF_GPUS = ("cuda", "xpu")  # devices that Ray counts as GPUs, and reserves for actors
 
 
 class PartServer:
@@ -77,7 +77,7 @@ class RayParts:
         if device is not None and device.startswith(OF_GPUS) and ":" in device:
             kind = device.partition(":")[0]
             raise ValueError(
-                f"device={device!r}: Ray shows each actor one GPU, the one that it reserves; give "
+                f"device={device!r}: Ray shows each actor only the GPU that it reserves; give "
                 f"device={kind!r}"
             )
         self.n_gpus = int(device is not None and device.startswith(OF_GPUS))  # of an actor
@@ -85,7 +85,7 @@ class RayParts:
         self.actors: list[ray.actor.ActorHandle] = []
 
     def load(self) -> None:
-        """Make the actors, each on the node that has its objects."""
+        """Create the actors, each on the node that has its objects."""
         make = ray.remote(PartServer)
         for node, numbers in self._groups():
             where = NodeAffinitySchedulingStrategy(node_id=node, soft=True)
@@ -110,7 +110,7 @@ class RayParts:
         return ray.put(value)
 
     def drop(self, sent: object) -> None:
-        """Leave it to Ray, which counts references."""
+        """Do nothing, as Ray counts references."""
 
     def total(
         self, question: str, plan: object, like: Sequence[ArraySpec], given: Sequence[object]
@@ -133,7 +133,7 @@ class RayParts:
         self.actors, self.groups = [], []
 
     def _groups(self) -> list[tuple[str, list[int]]]:
-        """Return the parts of each actor, and its node: that of the first object of its parts."""
+        """Return the parts of each actor, and its node, where the first object of its parts is."""
         kind, each = ("GPU", 1) if self.n_gpus else ("CPU", effective_n_jobs(self.n_jobs))
         slots = {
             node["NodeID"]: max(1, int(node["Resources"][kind]) // each)

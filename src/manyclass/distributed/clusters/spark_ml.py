@@ -51,7 +51,7 @@ DOCS: Mapping[str, str] = {
     **{name: " ".join(described.text.split()) for name, described in PARAMETERS.items()},
     "featuresCol": "column of vectors or of arrays of numbers",
     "labelCol": "column of the classes",
-    "weightCol": "column of the rows' weights",
+    "weightCol": "column of the weights of the rows",
     "predictionCol": "column that the model adds: the predicted class",
     "probabilityCol": "column that the model adds: the probability of every class",
     "rawPredictionCol": "column that the model adds: the score of every class",
@@ -59,13 +59,13 @@ DOCS: Mapping[str, str] = {
 
 
 def training_of(estimator: type[ClusterMixin]) -> Settings:
-    """Return the parameters of training that a Spark Estimator has, with their defaults."""
+    """Return the training parameters of a Spark Estimator, with their defaults."""
     found = defaults_of(estimator)
     return {name: value for name, value in found.items() if name not in ("warm_start", "device")}
 
 
 class ColumnParams(Params):
-    """Parameters that Estimator and Model share: names of columns.
+    """Parameters of both Estimator and Model: names of columns.
 
     ``outputs`` has the default name of the column of the model's numbers, by its parameter.
     """
@@ -82,7 +82,7 @@ class ColumnParams(Params):
             self._setDefault(**{name: value})
 
     def _column(self, table: DataFrame) -> Column:
-        """Return the column of features, as the tasks read it."""
+        """Return the column of features in the form that the tasks read."""
         name = self.getOrDefault("featuresCol")
         if name not in table.columns:
             raise ValueError(f"the DataFrame has no column {name!r}; it has {table.columns}")
@@ -120,7 +120,7 @@ class SparkEstimator(Estimator, ColumnParams, DefaultParamsReadable, DefaultPara
         Parameters
         ----------
         **params
-            By name.
+            Parameters by name.
 
         Returns
         -------
@@ -129,7 +129,7 @@ class SparkEstimator(Estimator, ColumnParams, DefaultParamsReadable, DefaultPara
         Raises
         ------
         TypeError
-            If there is no parameter of a name.
+            If a parameter does not exist.
         """
         for name in params:
             if not self.hasParam(name):
@@ -143,7 +143,9 @@ class SparkEstimator(Estimator, ColumnParams, DefaultParamsReadable, DefaultPara
         local = self.plain(**given, merge_columns=False)
         check_parameters(local)
         if not hasattr(dataset.sparkSession, "sparkContext"):
-            raise RuntimeError("fit needs a session in the driver; Spark Connect has no RDDs")
+            raise RuntimeError(
+                "fit needs a session in the driver, as Spark Connect does not support RDDs"
+            )
         columns = [self._column(dataset).alias("X")]
         for name, alias in (("labelCol", "y"), ("weightCol", "w")):
             column = self.getOrDefault(name)
@@ -172,7 +174,7 @@ class SparkModel(Model, ColumnParams, MLReadable, MLWritable):
         return getattr(local, name)
 
     def to_local(self) -> Local:
-        """Return the plain estimator, which ``save_model`` takes.
+        """Return the same model as an estimator for one process, for example for ``save_model``.
 
         Returns
         -------
@@ -182,7 +184,7 @@ class SparkModel(Model, ColumnParams, MLReadable, MLWritable):
         return self._local
 
     def write(self) -> MLWriter:
-        """Return what writes the model.
+        """Return the writer of the model.
 
         Returns
         -------
@@ -192,7 +194,7 @@ class SparkModel(Model, ColumnParams, MLReadable, MLWritable):
 
     @classmethod
     def read(cls) -> MLReader[SparkModel]:
-        """Return what reads a model.
+        """Return the reader of a model.
 
         Returns
         -------
@@ -222,7 +224,7 @@ class SparkModel(Model, ColumnParams, MLReadable, MLWritable):
 
 
 class _ModelWriter(MLWriter):
-    """Writes parameters as Spark does, and the model file (persistence/model_file.py)."""
+    """Writes the parameters like Spark, and a model file (persistence/model_file.py)."""
 
     def __init__(self, model: SparkModel) -> None:
         super().__init__()
@@ -238,7 +240,7 @@ class _ModelWriter(MLWriter):
 
 
 class _ModelReader(MLReader[SparkModel]):
-    """Reads what ``_ModelWriter`` wrote."""
+    """Reads models of ``_ModelWriter``."""
 
     def __init__(self, kind: type[SparkModel]) -> None:
         super().__init__()

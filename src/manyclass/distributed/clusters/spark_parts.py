@@ -1,9 +1,9 @@
 """Parts of the rows on the executors of Spark.
 
-A task writes each partition to a file of its executor, once, and the tasks of a question map it:
-what Spark caches is the name of the file. Executors that are lost lose that as well, so that Spark
-reads their partitions again. Dual variables are in files beside them (spark_state.py). W is
-broadcast; sums are added in groups of parts, in their order.
+A task writes each partition once to a file on its executor, and later tasks memory-map the file.
+Spark caches the name of the file. If an executor is lost, the cached names are lost, too, so that
+Spark reads its partitions again. Dual variables are in files in the same folder (spark_state.py). W
+is broadcast; sums are added in groups of parts, in their order.
 """
 
 from __future__ import annotations
@@ -32,10 +32,10 @@ if TYPE_CHECKING:
     from pyspark import RDD, Broadcast
     from pyspark.sql import DataFrame, Row
 
-MOST_LOSSES = 5  # of files, during one question
-ADDED_AT_ONCE = 8  # parts whose sums go to the driver as they are
-Sums: TypeAlias = tuple[int, list[Array]]  # of a part, or a group of them, by its number
-PARTS: dict[str, Part] = {}  # of this process of an executor, by their files
+MOST_LOSSES = 5  # lost files, during one call
+ADDED_AT_ONCE = 8  # number of parts up to which sums go directly to the driver
+Sums: TypeAlias = tuple[int, list[Array]]  # sums of a part or of a group, by its number
+PARTS: dict[str, Part] = {}  # parts in this process of an executor, by file
 
 
 class SparkParts:
@@ -51,7 +51,7 @@ class SparkParts:
         self.sent: list[Broadcast] = []
 
     def load(self) -> None:
-        """Write each partition to a file of its executor, which may be there already."""
+        """Write each partition to a file on its executor, unless it exists."""
         if self.files is not None:
             self.files.unpersist()
         name = self.name
@@ -107,7 +107,7 @@ class SparkParts:
         return total
 
     def _collected(self, make: Callable[[RDD], RDD]) -> Answers:
-        """Return what the parts answer; read them again where their files are lost."""
+        """Return the results of the parts; read parts again if their files are lost."""
         for left in reversed(range(MOST_LOSSES)):
             try:
                 return list(make(self.files).collect())
@@ -129,7 +129,7 @@ class SparkParts:
 
 
 def written(batches: Iterator[pa.RecordBatch], name: str) -> Iterator[pa.RecordBatch]:
-    """Load the part of a task, and write it to a file of the executor, unless it is there."""
+    """Load the part of a task, and write it to a file on the executor, unless it exists."""
     context = TaskContext.get()
     assert context is not None
     filled = [batch for batch in batches if batch.num_rows]
@@ -148,7 +148,7 @@ def written(batches: Iterator[pa.RecordBatch], name: str) -> Iterator[pa.RecordB
 
 
 def opened(row: Row) -> Part:
-    """Return the part of a file, mapped."""
+    """Return the memory-mapped part of a file."""
     if row.file not in PARTS:
         for old in [file for file in PARTS if not Path(file).exists()]:
             del PARTS[old]
@@ -174,7 +174,7 @@ def rows_of(batches: list[pa.RecordBatch]) -> tuple[ArrayLike, ...]:
 
 
 def matrix_of(column: pa.Array) -> Rows:
-    """Return a column of arrays, or of the fields of vectors, as a matrix."""
+    """Return a column of arrays, or of fields of vectors, as a matrix."""
     if column.null_count:
         raise ValueError("the column of features holds null")
     if hasattr(column.type, "fields") and column.type.num_fields == 4:
@@ -188,7 +188,7 @@ def matrix_of(column: pa.Array) -> Rows:
 
 
 def _matrix_of_vectors(column: pa.Array) -> Rows:
-    """Return vectors of pyspark.ml, dense (type 1) and sparse ones, as a matrix."""
+    """Return vectors of pyspark.ml, dense (type 1) or sparse, as a matrix."""
     kinds, sizes, indices, values = column.flatten()
     is_dense = kinds.to_numpy(zero_copy_only=False) == 1
     counts = values.value_lengths().to_numpy(zero_copy_only=False)

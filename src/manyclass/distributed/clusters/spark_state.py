@@ -1,14 +1,15 @@
-"""Files of z and U of support vector machines on Spark, one beside the rows of each part.
+"""Files of z and U of support vector machines on Spark, in the folder of the rows of each part.
 
 A task may run in any process of the executor that has the rows, and more than once. So z and U of
-a part are what a file says, of the number of the round, and of a round the first file counts:
+a part are stored in a file for each round, and the first file of a round counts:
 
-    round, move_duals   from the file of the last round before, or z = U = 0 where there is none, to
-                        that of this one; a task that finds this one answers from it
-    any other           from the file of the last round
+    round, move_duals   read the file of the previous round, or begin with z = U = 0 without one,
+    and
+                        write the file of this round; a task that finds this file uses it
+    other methods       read the file of the last round
 
-A process keeps z and U of one part, and takes them for the file's while this is the same file.
-Files that are lost cost their part its z and U: the certificate stays true (admm.py).
+A process caches z and U of one part, and uses them if the file is still the same. If files are
+lost, z and U of their part restart at 0; the certificate stays correct (admm.py).
 """
 
 from __future__ import annotations
@@ -24,8 +25,8 @@ from manyclass.distributed.clusters.part import ArraySpec, Part, Plan, answer
 from manyclass.distributed.rows.svm_rows import SvmRows
 from manyclass.utils.types import Array
 
-KEPT = 2  # files of the last rounds
-MOVES = {SvmRows.round.__name__, SvmRows.move_duals.__name__}  # questions that change z
+KEPT = 2  # number of rounds whose files are kept
+MOVES = {SvmRows.round.__name__, SvmRows.move_duals.__name__}  # methods that change z
 
 
 class CachedPart:
@@ -36,14 +37,14 @@ class CachedPart:
         self.file: tuple[int, int] | None = None  # identity of the file that says the same
 
     def take(self, rows: SvmRows) -> None:
-        """Hold a part, and no other one."""
+        """Cache a part instead of the previous one."""
         if self.rows is not rows:
             self.release()
             self.rows = rows
             rows.begin()
 
     def read(self, file: Path) -> bool:
-        """Take over a file; return whether there is one."""
+        """Read a file; return whether it exists."""
         try:
             with file.open("rb") as opened:
                 status = os.fstat(opened.fileno())
@@ -57,7 +58,7 @@ class CachedPart:
         return True
 
     def write(self, file: Path) -> bool:
-        """Write a file, whole; return False where there is one by now."""
+        """Write a complete file; return False if it exists by now."""
         assert self.rows is not None
         part = file.with_name(f"{file.name}.{uuid.uuid4().hex}")
         with part.open("wb") as opened:
@@ -73,13 +74,13 @@ class CachedPart:
         return True
 
     def release(self) -> None:
-        """Hold nothing: what was held is in its file."""
+        """Clear the cache, as z and U are in their file."""
         if self.rows is not None:
             self.rows.begin()
         self.rows, self.file = None, None
 
     def begin(self) -> None:
-        """Leave z = U = 0."""
+        """Set z = U = 0."""
         assert self.rows is not None
         self.rows.begin()
         self.file = None
@@ -91,7 +92,7 @@ CACHED = CachedPart()
 def answer_of(
     part: Part, file: str, question: str, like: Sequence[ArraySpec], plan: Plan, *given: object
 ) -> list[Array]:
-    """Return what a part answers whose rows are in a file."""
+    """Return the result of a part whose rows are in a file."""
     rows = part.planned(plan)
     if not isinstance(rows, SvmRows):
         return answer([part], question, like, plan, *given)
@@ -117,7 +118,7 @@ def answer_of(
 
 
 def states(file: Path) -> list[Path]:
-    """Return the files of all rounds of the part of a file, the last round first."""
+    """Return the files of all rounds for the part of a file, the last round first."""
     found = [path for path in file.parent.glob(f"{file.name}.round-*") if _number(path) >= 0]
     return sorted(found, key=_number, reverse=True)
 
@@ -128,13 +129,13 @@ def of_round(file: Path, number: int) -> Path:
 
 
 def _number(file: Path) -> int:
-    """Return the number of the round; -1 where the file is not whole."""
+    """Return the number of the round; -1 if the file is incomplete."""
     with contextlib.suppress(ValueError):
         return int(file.name.rpartition("-")[2])
     return -1
 
 
 def _resume(cached: CachedPart, files: list[Path]) -> None:
-    """Take over the first of some files that is there."""
+    """Read the first of some files that exists."""
     if not any(map(cached.read, files)):
         cached.begin()

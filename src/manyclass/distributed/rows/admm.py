@@ -1,36 +1,37 @@
-"""Consensus ADMM: support vector machines whose rows are in parts, with exact visits in each.
+"""Consensus ADMM: support vector machines with rows in parts, with exact visits in each part.
 
     min  1/2 ||V||^2 + sum_r sum_{i in r} C_i loss_i(W_r)
-    subject to  W_rj = V_j  for each part r and each feature j that rows of r have
+    subject to  W_rj = V_j  for each part r and each feature j in the rows of r
 
-In a round every part takes its local problem further (svm_rows.py), from A_r = V - U_r; then, with
+In a round, every part continues its local problem (svm_rows.py), from A_r = V - U_r. Then, with
 sums over the R_j parts that have feature j,
 
     V_j <- rho sum_r (What_rj + U_rj) / (1 + R_j rho),   What_r = alpha W_r + (1 - alpha) V_before,
     U_rj <- U_rj + What_rj - V_j,   so that rho sum_r U_rj = V_j.
 
-Of sparse rows in memory the parts' terms are rho/2 ||W_r - A_r||_M^2, M = diag(m_j): features of
-many or large numbers change more in a visit, and are held tighter. With g_j the mean of x_ij^2,
+For sparse rows in memory, the terms of the parts are rho/2 ||W_r - A_r||_M^2, M = diag(m_j),
+because features with many or large numbers change more in a visit and need a larger penalty. With
+g_j the mean of x_ij^2,
 
     m_j ~ g_j^p,  sum_j g_j / m_j ~ sum_j g_j (32 / R)^(1/4),  sqrt(m_j) a power of 2,
 
-and m_j = 1 of the intercept.
+and m_j = 1 for the intercept.
 
-Parts have X / sqrt(M) in place of X, sqrt(M) V of V and sqrt(M) W_r of W_r, whose W(z) is that of
-X over sqrt(M). Nothing is rounded by it; scores and z are those of X. V_j above gets rho m_j for
-rho, and rho m_j sum_r U_rj = V_j.
+Parts use X / sqrt(M) instead of X, sqrt(M) V instead of V and sqrt(M) W_r instead of W_r; their
+W(z) is W(z) of X, divided by sqrt(M). This does not round; scores and z are the same as for X. In
+the update of V_j above, rho becomes rho m_j, and rho m_j sum_r U_rj = V_j.
 
-Given: R parts that answer, and the problem of all rows, or of none. Returned: the V of the least P
-of all rounds, and its certificate by the largest D, of the z of all parts, which are feasible
-together; in each round, where W and W(z) are less their means if they are to sum to zero,
+Input: R parts, and the problem of all rows, or without rows. Output: the V with the least P of all
+rounds, and its certificate from the largest D, at the z of all parts, which are feasible together.
+In each round (with the means subtracted from W and W(z) if they must sum to zero),
 
     P(V) - D(z) = 1/2 ||V - W(z)||^2 + sum_i [C_i loss_i(V) - sum_c z_ic xi_ic(V)].
 
-R rho is 8 at first. It is doubled where the gap falls slowly, as long as the parts are further from
-V than V moves, and where it does not fall. Converges linearly; slowly where rows far outnumber
+R rho is 8 at first. It is doubled if the gap decreases slowly while the parts are further from V
+than V moves, and if the gap does not decrease. Convergence is linear; slow if rows far outnumber
 features.
-The certificate asks for V and z alone: it is true for any U, which begins at 0 in a part that was
-lost. Source: Boyd et al. 2011, sec. 3.4.1, 3.4.3, 7.1.1 and, for features that some parts have,
+The certificate depends on V and z only: it is correct for any U, which restarts at 0 in a lost
+part. Source: Boyd et al. 2011, sec. 3.4.1, 3.4.3, 7.1.1 and, for features that some parts have,
 7.2; M: 3.4.2; for Crammer-Singer Han & Zhang 2012.
 """
 
@@ -66,16 +67,17 @@ from manyclass.utils.machine import effective_n_jobs
 from manyclass.utils.named_options import DEFAULT_SOLVERS
 from manyclass.utils.types import Array
 
-LOG_LOSS = "log_loss"  # of the problems that Newton's method trains
+LOG_LOSS = "log_loss"  # loss of the problems that Newton's method trains
 UNIT = float(np.finfo(np.float64).eps)
 RELAXATION = 1.8  # alpha
-POWER, MANY = 0.3, 32.0  # p, and the parts for which m_j has no factor; measured on news20
-MOST_SCALE, HUGE = 8, 1e60  # of |log2 sqrt(m_j)|; of the sums of x_ij^2: float32 does not overflow
-TOTAL_RHO = 8.0  # R rho at first: the parts' terms beside the regularizer
-# rho is doubled where SHORT rounds leave more than SLOW of the gap, while rho times what V moves in
-# all parts is below MOST times ||What_r - V|| of all parts.
+POWER, MANY = 0.3, 32.0  # p, and the number of parts for which m_j has factor 1; measured on news20
+# Limits of |log2 sqrt(m_j)| and of the sums of x_ij^2, so that float32 does not overflow.
+MOST_SCALE, HUGE = 8, 1e60
+TOTAL_RHO = 8.0  # R rho at first: the terms of the parts relative to the regularizer
+# rho is doubled if more than SLOW of the gap is left after SHORT rounds, and rho times the change
+# of V in all parts is below MOST times ||What_r - V|| of all parts.
 SHORT, SLOW, MOST = 5, 0.8, 3.0
-# ... or LONG rounds leave more than STILL of the gap, as V and z swing at a large C.
+# ... or if more than STILL of the gap is left after LONG rounds, as V and z oscillate at a large C.
 LONG, STILL = 20, 0.95
 
 
@@ -106,13 +108,13 @@ class ConsensusAdmm:
         self.rho = power_of_two(TOTAL_RHO / parts.n_parts)
         self.dual = 0.0
         self._n_rounds = 0
-        self._moved = math.inf  # rho ||V - V_before||, V of all parts
-        self._gaps: list[float] = []  # since rho is as it is
-        self.best = self.V  # the one with the least P
+        self._moved = math.inf  # rho ||V - V_before||, with V of all parts
+        self._gaps: list[float] = []  # rounds since rho changed
+        self.best = self.V  # the certificate with the least P
         self._of_duals = np.zeros(shape)  # W(z) of all parts
         self._at_best: Certificate | None = None
         self._found: Certificate | None = None
-        self._marks = np.zeros(parts.n_parts)  # of z, as the last round left it in each part
+        self._marks = np.zeros(parts.n_parts)  # marks of z after the last round, one per part
         sizes, holders = np.zeros(2, np.int64), np.zeros(len(self.V), np.int64)
         zero = np.zeros(1)
         parts.add(ConsensusRounds.count, (), (sizes, holders, zero))
@@ -156,7 +158,7 @@ class ConsensusAdmm:
         """Take over W(z) of the parts, as they hold it, and certify it with V."""
         of_duals *= self._scale
         if self.problem.formulation.centred:
-            subtract_means(self.V)  # of rounding
+            subtract_means(self.V)  # bound of the rounding
             subtract_means(of_duals)
         if self.problem.is_antisymmetric:
             antisymmetric(self.V)
@@ -183,7 +185,7 @@ class ConsensusAdmm:
         )
 
     def _pace(self, gap: float, apart: float) -> None:
-        """Double rho where that is due; `apart` is of the round before, as ``_moved``."""
+        """Double rho if the gap decreases slowly; `apart`, ``_moved`` are of the previous round."""
         self._gaps.append(gap)
         if len(self._gaps) < SHORT:
             return
@@ -193,7 +195,7 @@ class ConsensusAdmm:
             self._gaps.clear()
 
     def _best_of(self, found: Certificate) -> Certificate:
-        """Return the certificate of the V with the least P, by the largest D, of all rounds."""
+        """Return the certificate of all rounds: the V with the least P, and the largest D."""
         if self._at_best is None or found.primal_objective < self._at_best.primal_objective:
             self._at_best, self.best = found, self.V
         self.dual = max(self.dual, found.dual_objective)
@@ -203,20 +205,20 @@ class ConsensusAdmm:
         return replace(at, dual_objective=P - gap, gap=gap, relative_gap=told)
 
     def _inspect(self, of_duals: NDArray[np.float64], rounding: float) -> Certificate:
-        """Return the certificate of V and the z of all parts, whose W is `of_duals`.
+        """Return the certificate of V and the z of all parts, with W(z) `of_duals`.
 
-        `rounding` bounds the distance between that and the sum of their W(z).
+        `rounding` bounds the distance between `of_duals` and the sum of the parts' W(z).
         """
         at = as_returned(self.problem, self.V)
         n, k = self.n_examples, self.problem.dataset.n_classes
         terms = np.zeros((self.parts.n_parts, TERMS))
         V = self.V * self._scale
-        scaled = as_returned(self.problem, V)  # of the parts' rows
+        scaled = as_returned(self.problem, V)  # for the scaled rows of the parts
         given = V, self._scale, scaled.common, scaled.norm
         self.parts.add(ConsensusRounds.inspect, given, (terms,))
         gap, loss, most_loss = (exact_sum(terms[:, i].tolist()) for i in range(3))
         if (terms[:, 4] != self._marks).any():
-            gap = math.inf  # a part was lost after the round: its z is another
+            gap = math.inf  # a part was lost after the round: its z has changed
         added = self.parts.n_parts * UNIT * math.sqrt(squared_norm(of_duals))
         away = distance(self.V, of_duals) + rounding + added
         apart = (1 + self.problem.dataset.bias_error) * away + at.moved
@@ -231,13 +233,13 @@ class ConsensusAdmm:
         )
 
     def promising(self, rule: StoppingRule) -> bool:
-        """Whether the rule may be met."""
+        """Whether the stopping criterion may be met."""
         found = self._found
         assert found is not None
         return rule.promising(found, self.scale_of(found))
 
     def scale_of(self, found: Certificate) -> float:
-        """Return what a gap is measured against."""
+        """Return the denominator of the relative gap."""
         return scale_of(found.gap, found.primal_objective, self.zero_objective)
 
     def certify(self) -> Certificate:
@@ -275,7 +277,7 @@ def scales(squares: NDArray[np.float64], n_parts: int) -> NDArray[np.float64]:
 
 
 def power_of_two(number: float) -> float:
-    """Return the power of 2 that is nearest by its logarithm."""
+    """Return the nearest power of 2, on a log scale."""
     return 2.0 ** round(math.log2(number))
 
 

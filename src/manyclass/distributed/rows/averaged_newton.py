@@ -1,12 +1,12 @@
-"""Newton steps along the average of the parts' own directions, where a question takes long.
+"""Newton steps along the average of the parts' own directions, if communication is slow.
 
     V = sum_r w_r V_r,   (I + sum_{i in r} C_i / w_r S_i (x) x_i x_i^T) V_r = -grad P,
     w_r = sum_{i in r} C_i / sum_i C_i,   S_i = diag p_i - p_i p_i^T
 
-Given: the gradient of all rows, and parts. Each takes its rows for a sample of all and solves its
-system by conjugate gradients: a step takes two questions, this one and the gradient. Where parts
-are alike and have many more rows than features V is near Newton's direction; elsewhere it is not,
-and once a step has not divided the gradient by LESS, conjugate gradients over all parts follow.
+Input: the gradient of all rows, and parts. Each part treats its rows as a sample of all rows and
+solves its system by conjugate gradients. A step takes two calls: the direction and the gradient. If
+parts are similar and have many more rows than features, V is near Newton's direction. Once a step
+does not divide the gradient by LESS, conjugate gradients over all parts are used instead.
 Source: Wang, Roosta-Khorasani, Xu, Mahoney 2018 (GIANT), algorithm 1.
 """
 
@@ -32,7 +32,7 @@ from manyclass.solvers.logistic.weight_arrays import dot
 from manyclass.utils.types import Array
 
 LESS = 2.0
-ACCURACY = 0.03  # of a part's direction: parts differ by more
+ACCURACY = 0.03  # tolerance of a part's direction, smaller than the differences between parts
 
 
 class NewtonRows(LogisticRows):
@@ -54,7 +54,7 @@ class NewtonRows(LogisticRows):
         total: Array,
         products: NDArray[np.float64],
     ) -> None:
-        """Add w_r V_r, and w_r times the products with the Hessian that it took."""
+        """Add w_r V_r, and w_r times the number of products with the Hessian."""
         weight = float(self.problem.costs.sum()) / total_cost
         if not weight:
             return
@@ -75,7 +75,7 @@ class NewtonRows(LogisticRows):
         products += weight * n_products
 
     def _as_all(self, weight: float, free: bool) -> tuple[PrimalEngine, Preconditioner]:
-        """Return an engine whose rows stand for all."""
+        """Return an engine that treats the rows of this part as all rows, with scaled costs."""
         if self._alone is None:
             problem = replace(self.problem, C=self.problem.C / weight)
             rows = OnePart(LogisticRows(problem, self.n_jobs))
@@ -87,7 +87,7 @@ class NewtonRows(LogisticRows):
 class AveragedNewton(LogisticNewton):
     """Newton's method that begins with averaged directions; the parts are ``NewtonRows``."""
 
-    averages = True  # until a step gains too little
+    averages = True  # until a step reduces the gradient too little
 
     def _step(self, tol: float) -> int:
         if not self.averages:

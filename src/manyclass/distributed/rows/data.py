@@ -61,7 +61,7 @@ def part_of(
 def about_rows(
     X: Rows, y: Array, weights: NDArray[np.float64], names: list[str] | None
 ) -> Settings:
-    """Return what the others must know of the validated rows of a part; JSON can hold it."""
+    """Return the facts about the validated rows of a part for the other parts, as JSON values."""
     dtype = training_type(X) if is_on_device(X) else X.dtype
     own, codes = np.unique(y, return_inverse=True)
     totals = np.bincount(codes, weights, minlength=len(own))
@@ -79,7 +79,7 @@ def about_rows(
 
 
 def global_info(parts: list[Settings], class_weight: ClassWeight, bias: float) -> GlobalInfo:
-    """Return what parts have in common, from what is known of each (``about_rows``).
+    """Return the facts that parts share, from the facts of each part (``about_rows``).
 
     Refuse a part that does not fit the others, by its number, and fewer than two classes.
     """
@@ -90,9 +90,9 @@ def global_info(parts: list[Settings], class_weight: ClassWeight, bias: float) -
 
 
 def dataset_of(X: Rows, y: Array, weights: NDArray[np.float64], common: GlobalInfo) -> Dataset:
-    """Turn the validated rows of a part into a data set: those of a positive weight.
+    """Turn the validated rows of a part with a positive weight into a data set.
 
-    Rows on a device stay there; where there are none, the data set is as of any process.
+    Rows on a device stay there; without rows, the data set is in host memory.
     """
     weights = weights * _of_rows(y, common.classes, common.of_class)
     kept = np.flatnonzero(weights)
@@ -121,7 +121,7 @@ def weights_of(rows: Rows, sample_weight: ArrayLike | None) -> Array:
 
 
 def facts_of_parts(facts: Facts, parts: list[Facts]) -> Facts:
-    """Return the facts that identify the problem of all parts, given those of each."""
+    """Return the facts that identify the problem of all parts, from the facts of each part."""
     of_all = {"rows": str(sum(int(part["rows"]) for part in parts))}
     for name in ("X", "y", "weights of rows and classes"):
         of_all[name] = " ".join(part[name] for part in parts)
@@ -129,7 +129,7 @@ def facts_of_parts(facts: Facts, parts: list[Facts]) -> Facts:
 
 
 def _checked(parts: list[Settings]) -> list[Settings]:
-    """Return what is known of the parts with rows; name the first that does not fit the others."""
+    """Return the facts of the parts with rows; raise an error for the first that differs."""
     numbers = [about.get("part", i) for i, about in enumerate(parts)]
     filled = [(i, about) for i, about in zip(numbers, parts, strict=True) if about["classes"]]
     if not filled:
@@ -167,7 +167,7 @@ def _checked(parts: list[Settings]) -> list[Settings]:
 
 
 def _classes(parts: list[Settings], class_weight: ClassWeight) -> tuple[Array, NDArray[np.float64]]:
-    """Return the classes of a positive weight, and those weights."""
+    """Return the classes with a positive weight, and their weights."""
     named = [np.array(about["classes"], about["y"]) for about in parts]
     classes, codes = np.unique(np.concatenate(named), return_inverse=True)
     of_parts = np.concatenate([np.array(about["totals"], np.float64) for about in parts])
@@ -184,7 +184,7 @@ def _classes(parts: list[Settings], class_weight: ClassWeight) -> tuple[Array, N
 
 
 def _of_rows(y: Array, classes: Array, of_class: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return the weight of each row's class, 0 where it is none of the classes."""
+    """Return the weight of each row's class; 0 if it is not one of the classes."""
     if not len(y):
         return np.zeros(0)
     at = np.minimum(np.searchsorted(classes, y), len(classes) - 1)

@@ -1,8 +1,8 @@
 """A part of the rows of a support vector machine with the hinge loss, on a device.
 
-Its local problem of consensus (svm_rows.py) is visited in rounds (arrays/svm/dual_rounds.py), whose
-products are exact; W(z) of each round, and the terms of its certificate, are sums in float64. Rows
-are not divided by sqrt(M). Newton's method, of few weights, has the rows in host memory.
+The local problem of consensus (svm_rows.py) is visited in rounds (arrays/svm/dual_rounds.py) with
+exact products. W(z) of each round and the terms of the certificate are sums in float64. Rows are
+not divided by sqrt(M). Newton's method, for few weights, uses the rows in host memory.
 """
 
 from __future__ import annotations
@@ -34,11 +34,11 @@ class DeviceSvmRows(SvmRows):
         super().__init__(problem, number=number)
 
     def squares(self, total: NDArray[np.float64]) -> None:
-        """Add NaN: rows stay as they are."""
+        """Add NaN, as rows are not scaled."""
         total += np.nan
 
     def duals(self) -> CsrArray:
-        """Return z of these rows for the problem of all, shape (n, k)."""
+        """Return z of these rows for the problem of all rows, shape (n, k)."""
         if self._rounds is None:
             return super().duals()
         z = self._rounds.start().duals
@@ -46,16 +46,16 @@ class DeviceSvmRows(SvmRows):
         return z
 
     def __getstate__(self) -> Settings:
-        """Keep z, and where the loops are, in place of what visits the rows."""
+        """Return the state with z and the state of the loops instead of the solver."""
         return {**super().__getstate__(), "_rounds": None, "_sums": None}
 
     @cached_property
     def _absent(self) -> NDArray[np.intp]:
-        """Features that no row of these has: dense rows count as having all."""
+        """Return no features as missing, because dense rows have all of them."""
         return np.empty(0, np.intp)
 
     def _scale_by(self, scale: Array) -> None:
-        """Leave the rows as they are."""
+        """Do nothing, as rows are not scaled."""
 
     def _problem_here(self) -> Problem:
         return on_host(self.problem)
@@ -85,13 +85,13 @@ class DeviceSvmRows(SvmRows):
         return np.asarray(A + self._sums[0].astype(A.dtype))
 
     def _rounds_for(self, rho: float) -> DualRounds:
-        """Return what visits the rows for a rho; z stays, in other units."""
+        """Return the solver of the local problem for a rho; z is kept, in different units."""
         if self._rounds is not None and self._rho == rho:
             return self._rounds
         z = self.duals()
         z.data /= rho
         self._rounds = None
-        gc.collect()  # regions of rows refer to themselves; z is there once
+        gc.collect()  # regions of rows have reference cycles; z must not be stored twice
         local = replace(self.problem, C=self.problem.C / rho)
         rng = np.random.default_rng([self._seed, self.number, max(0, self._round)])
         self._rounds, self._z, self._rho = DualRounds(local, Start(z), rng), None, rho

@@ -1,4 +1,4 @@
-"""Training on ranks that have rows of their own.
+"""Training on ranks with their own rows.
 
 Every rank runs Newton's method (solvers/logistic/newton.py) or consensus ADMM (admm.py) on the same
 W; sums over the rows are added over the ranks, so that all of them end with the same
@@ -68,12 +68,12 @@ class RanksParts:
 
 
 class RowsOnRanks(Ranks):
-    """Training on ranks, each of which has a part of the rows."""
+    """Training on ranks, each with a part of the rows."""
 
     def solver(
         self, problem: Problem, start: Start | None, options: Options, rng: np.random.Generator
     ) -> Solver:
-        """Make the solver of all rows, given the problem of this rank's own."""
+        """Create the solver for all rows, given the problem of this rank's rows."""
         began = time.perf_counter()
         ranks = self.communicator
         if problem.loss != LOG_LOSS:
@@ -88,11 +88,11 @@ class RowsOnRanks(Ranks):
 
 
 class RowsCheckpoints(RanksCheckpoints):
-    """Hook that keeps checkpoints, which hold W, and nothing of the rows."""
+    """Hook that writes checkpoints, which hold W but no rows or z."""
 
     @contextmanager
     def opened(self, problem: Problem, *, resume: bool, same_seed: bool) -> Iterator[Self]:
-        """Hold the folder; find where an earlier training ended, to ``resume`` it."""
+        """Lock the folder; with ``resume``, return the state of the earlier training."""
         with super().opened(_without_rows(problem), resume=resume, same_seed=same_seed):
             yield self
 
@@ -148,14 +148,14 @@ class RowsTraining(TrainingOnRanks):
         return FitInputs(rows, targets, metadata, problem, classes, options, "")
 
     def options(self, problem: Problem) -> tuple[Options, Choice | str]:
-        """Choose how the problem is trained: by consensus, where it is no logistic regression."""
+        """Choose how the problem is trained: by consensus, unless it is logistic regression."""
         model = self.model
         if not isinstance(model, MulticlassSVC):
             return super().options(problem)
         return consensus_options(model), ""
 
     def checkpoints(self, given: FitInputs, seed: int) -> RowsCheckpoints:
-        """Return the hook that keeps checkpoints."""
+        """Return the hook that writes checkpoints."""
         model = self.model
         facts = model._facts(given.problem, given.classes)
         of_all = facts_of_parts(facts, gather_json(self.ranks, facts))
@@ -191,7 +191,7 @@ def _range_of_all(ranks: Communicator, problem: Problem) -> tuple[float, float]:
 
 
 def _without_rows(problem: Problem) -> Problem:
-    """Return the problem of no rows with the same features and classes."""
+    """Return the problem without rows, with the same features and classes."""
     data = problem.dataset
     dataset = replace(
         data,

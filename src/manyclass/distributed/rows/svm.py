@@ -1,8 +1,8 @@
-"""The solver of support vector machines whose rows are in parts: consensus, then Newton's method.
+"""The solver of support vector machines with rows in parts: consensus, then Newton's method.
 
-Begins with rounds of consensus (admm.py). Where these fall behind, and W has few numbers, Newton's
-method (newton_phase.py, steps_on_parts.py) continues from the best V and the z of all parts.
-Both end with the certificate of all rows.
+Training begins with rounds of consensus (admm.py). If these are slow and W has few numbers,
+Newton's method (newton_phase.py, steps_on_parts.py) continues from the best V and the z of all
+parts. Both end with the certificate of all rows.
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ from manyclass.solvers.newton.steps_on_parts import StepsOnParts, is_small, leng
 from manyclass.solvers.newton_phase import MOST_STEPS, first_epsilon, next_epsilon
 from manyclass.solvers.stopping import Found, GapRule, StoppingRule
 
-# Newton's method begins once consensus, at the pace of its last SEEN rounds, needs more rounds than
-# Newton's method takes (measured on digits, usps, letter and covtype), the squared hinge's and the
-# hinge's. For the hinge it begins near the optimum, or after FAR rounds; and where the gap is to
-# fall by less than exp(LITTLE), later: farther from the end, consensus slows down until then.
+# Newton's method begins once consensus, at the rate of its last SEEN rounds, needs more rounds than
+# Newton's method takes (for the squared hinge and the hinge; measured on digits, usps, letter and
+# covtype). For the hinge it begins near the optimum, or after FAR rounds; and later if the gap must
+# decrease by less than exp(LITTLE), as consensus slows down before the end.
 SEEN = 3
 MOST_BESIDE_SQUARED, MOST_BESIDE_HINGE, MOST_BESIDE_LITTLE = 10, 25, 50
 LITTLE = 2.0
@@ -28,12 +28,12 @@ NEAR, FAR = 0.5, 12
 
 
 class SvmOnRows(ConsensusAdmm):
-    """Solver of an SVM whose rows are in parts; given what ``ConsensusAdmm`` is given."""
+    """Solver of an SVM with rows in parts; parameters as in ``ConsensusAdmm``."""
 
     _phase: StepsOnParts | None = None
-    _epsilon = 0.0  # of the next round; 0 for the squared hinge
-    _length = 1.0  # by which zbar is to move towards the z of the last step
-    _is_settled = True  # whether it has
+    _epsilon = 0.0  # proximal term of the next round; 0 for the squared hinge
+    _length = 1.0  # step by which zbar moves towards the z of the last step
+    _is_settled = True  # whether zbar has moved
     _smooth = np.inf, np.inf  # P and P - D of the squared hinge at the last step
     _proven: tuple[float, ...] = ()  # gaps of the last SEEN rounds of consensus
 
@@ -48,7 +48,7 @@ class SvmOnRows(ConsensusAdmm):
         return record
 
     def promising(self, rule: StoppingRule) -> bool:
-        """Whether the rule may be met."""
+        """Whether the stopping criterion may be met."""
         if self._is_settled:
             return super().promising(rule)
         primal, gap = self._smooth
@@ -61,7 +61,7 @@ class SvmOnRows(ConsensusAdmm):
         return super().certify()
 
     def _is_slow(self, rule: StoppingRule) -> bool:
-        """Whether Newton's method takes fewer rounds to the end."""
+        """Whether Newton's method needs fewer rounds than consensus."""
         gaps = self._proven
         if len(gaps) < SEEN or not (isinstance(rule, GapRule) and is_small(self.problem)):
             return False
@@ -78,7 +78,7 @@ class SvmOnRows(ConsensusAdmm):
         return bool(left > (MOST_BESIDE_SQUARED if is_squared else most) * rate)
 
     def _begin_newton(self) -> None:
-        """Begin with Newton's method at the best W, unless all z are 0."""
+        """Start Newton's method at the best W, unless all z are 0."""
         gap, is_smooth = self.certify().gap, self.problem.slack_loss.has_ridge
         W = self.best.astype(np.float64)
         phase = StepsOnParts(self.problem, self.parts, W, self._of_duals)
@@ -93,7 +93,7 @@ class SvmOnRows(ConsensusAdmm):
         return self._record(primal, gap, phase.n_zone, phase.n_steps, evaluations)
 
     def _round_of(self, phase: StepsOnParts) -> tuple[float, float]:
-        """Make a step, or those that find a proximal point; return P and P - D."""
+        """Make a step, or the steps to a proximal point; return P and P - D."""
         phase.of_centre, is_smooth = self._of_duals, self._epsilon == 0
         most_steps = 1 if is_smooth else MOST_STEPS
         length = length_on_parts(phase, self._epsilon, most_steps=most_steps)

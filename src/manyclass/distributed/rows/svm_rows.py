@@ -2,13 +2,13 @@
 
     min_W  sum_{i in part} C_i loss_i(W) + rho/2 ||W - A||^2,   A = V - U
 
-has the solution W = A + W(z), with z of the dual for costs C_i / rho and W that begins at A: visits
-of the sequential dual method on the engine's W, to which A is added. rho z is feasible for all rows
-together. rho is a power of 2, so that nothing is rounded by it. U and What are 0 at features that
-no row of the part has. Sparse rows are those of X / sqrt(M), and W, A, V and U are multiplied by
-sqrt(M) (admm.py): powers of 2, too.
+has the solution W = A + W(z), with z of the dual problem for costs C_i / rho and W that begins at
+A. It is solved by visits of the sequential dual method on the engine's W, to which A is added. rho
+z is feasible for all rows together. rho is a power of 2, so that scaling by it does not round. U
+and What are 0 at features that do not occur in the rows of the part. Sparse rows are divided by
+sqrt(M), and W, A, V and U are multiplied by sqrt(M) (admm.py), which is also a power of 2.
 
-Newton's method (newton_phase.py) asks for sums around z, which ``move_duals`` moves.
+Newton's method (newton_phase.py) computes sums around z, which ``move_duals`` changes.
 """
 
 from __future__ import annotations
@@ -34,14 +34,14 @@ from manyclass.solvers.weights.storage import squared_norm
 from manyclass.utils.types import Array, CsrArray, Settings
 
 GAP_SUMS = ("gap", "loss", "most_loss")
-TERMS = len(GAP_SUMS) + 2  # of a part; the last two: the largest violation, the mark of its z
-# Of a part: loops, scores computed, examples that are active; ||What_r - V||^2 of the round before;
-# a bound of the distance between its W(z) as it is held and as it is; the mark of its z: a number
-# that another z does not have, but 0 has 0.
+TERMS = len(GAP_SUMS) + 2  # terms of a part; the last two: the largest violation, the mark of its z
+# Numbers of a part: loops, computed scores, active examples; ||What_r - V||^2 of the previous
+# round; a bound of the rounding error of the stored W(z); the mark of its z: a number that
+# identifies z, with 0 for z = 0.
 COUNTS = 6
-# What the rounds leave in a part, beside its rows.
+# State of a part after the rounds, besides its rows.
 STATE = ("_z", "_active", "_rho", "_round", "_seed", "_U", "_relaxed", "_counts", "_scale")
-ONE = np.ones(1)  # sqrt(M), as long as it is not known
+ONE = np.ones(1)  # sqrt(M) before it is known
 
 
 class SvmRows(ConsensusRounds, ProximalResponse):
@@ -55,32 +55,29 @@ class SvmRows(ConsensusRounds, ProximalResponse):
         self.begin()
 
     def begin(self) -> None:
-        """Leave all that the rounds have made: z and U are 0."""
+        """Reset the state of the rounds: z = U = 0."""
         self._visits: SequentialDual | None = None
-        self._z: CsrArray | None = None  # for the problem of all, where there are no visits
-        self._active: Active | None = None  # likewise
+        self._z: CsrArray | None = None  # for the problem of all rows, if there is no solver
+        self._active: Active | None = None  # state of the loops, likewise
         self._rho, self._round, self._seed = 1.0, -1, 0
         self._U = self._relaxed = np.empty((0, 0))  # _relaxed: What_r of the last round
         self._counts, self._scale = np.zeros(COUNTS), ONE
-        self._scaled: Problem | None = None  # of the rows divided by _scale; made where it is used
-        self._around: ProximalRows | None = None  # z; made of it where it is asked for
+        self._scaled: Problem | None = None  # with rows divided by _scale; created on first use
+        self._around: ProximalRows | None = None  # rows around z; created on first use
 
     def state(self) -> Settings:
-        """Return what the rounds have made, without the rows."""
+        """Return the state of the rounds, without the rows."""
         kept = self.__getstate__()
         return {name: kept[name] for name in STATE}
 
     def resume(self, state: Settings) -> None:
-        """Take over what the rounds have made of the same rows."""
+        """Set the state of the rounds, from the same rows."""
         vars(self).update({**state, "_visits": None, "_around": None, "_scaled": None})
 
     def count(
         self, sizes: NDArray[np.int64], holders: NDArray[np.int64], zero: NDArray[np.float64]
     ) -> None:
-        """Count rows and numbers of X, and this part with each feature that its rows have.
-
-        Add up P(0).
-        """
+        """Add the numbers of rows and values of X, 1 for each feature of its rows, and P(0)."""
         sizes += self.problem.dataset.n_examples, len(self.problem.dataset.values)
         holders += 1
         holders[self._absent] -= 1
@@ -109,9 +106,9 @@ class SvmRows(ConsensusRounds, ProximalResponse):
         of_duals: NDArray[np.float64],
         counts: NDArray[np.float64],
     ) -> None:
-        """Take the local problem further; add What_r + U_r and W(z) of this part, shape (d + 1, k).
+        """Continue the local problem; add What_r + U_r and W(z) of this part, shape (d + 1, k).
 
-        A round that is asked for again is answered as before.
+        A repeated call for the same round gives the same result.
         """
         self._scale_by(scale)
         if self._round != number:
@@ -136,7 +133,7 @@ class SvmRows(ConsensusRounds, ProximalResponse):
         norm: float,
         terms: NDArray[np.float64],
     ) -> None:
-        """Write the terms of the gap at V and z, and of P(V), in the place of this part."""
+        """Write the terms of the gap at V and z, and of P(V), to the row of this part."""
         if not self.problem.dataset.n_examples:
             return
         self._scale_by(scale)
@@ -185,7 +182,7 @@ class SvmRows(ConsensusRounds, ProximalResponse):
         of_duals: NDArray[np.float64],
         counts: NDArray[np.float64],
     ) -> None:
-        """Move z by so much of the way to the response to W; add W(z), as ``round`` does."""
+        """Move z towards the response to W by a step; add W(z), as ``round`` does."""
         self._scale_by(scale)
         if self._round != number:
             self._round = int(number)
@@ -198,7 +195,7 @@ class SvmRows(ConsensusRounds, ProximalResponse):
         counts[self.number] = self._counts
 
     def duals(self) -> CsrArray:
-        """Return z of these rows for the problem of all, shape (n, k)."""
+        """Return z of these rows for the problem of all rows, shape (n, k)."""
         if self._visits is None:
             data = self.problem.dataset
             zero = Start.at_zero(data.n_examples, data.n_classes, data.dtype).duals
@@ -208,7 +205,7 @@ class SvmRows(ConsensusRounds, ProximalResponse):
         return z
 
     def __sizeof__(self) -> int:
-        """Return the bytes of U, What_r, W(z), z, and what Newton's method keeps."""
+        """Return the bytes of U, What_r, W(z), z, and of the arrays of Newton's method."""
         engine = 0 if self._visits is None else self._visits.engine.n_duals * 8 + self._U.nbytes
         around = 0 if self._around is None else self._around.n_bytes
         scaled = 0
@@ -217,18 +214,18 @@ class SvmRows(ConsensusRounds, ProximalResponse):
         return int(self._U.nbytes + self._relaxed.nbytes + engine + around + scaled)
 
     def __getstate__(self) -> Settings:
-        """Keep z, and where the loops are, in place of what visits the rows."""
+        """Return the state with z and the state of the loops instead of the solver."""
         active = self._active if self._visits is None else self._visits.active()
         made = {"_visits": None, "_around": None, "_z": self.duals(), "_active": active}
         return {**vars(self), **made, "_scaled": None}
 
     @cached_property
     def _absent(self) -> NDArray[np.intp]:
-        """Features that no row of these has."""
+        """Return the features that do not occur in these rows."""
         return np.flatnonzero(~self.problem.dataset.used_features())
 
     def _scale_by(self, scale: Array) -> None:
-        """Divide the rows by sqrt(M), shape (d + 1, 1), if they are not; z stays."""
+        """Divide the rows by sqrt(M), shape (d + 1, 1), unless they are; z does not change."""
         if np.array_equal(self._scale, scale):
             return
         z, active = self.duals(), self._active
@@ -238,7 +235,7 @@ class SvmRows(ConsensusRounds, ProximalResponse):
         self._scale, self._scaled = scale.copy(), None
 
     def _problem_for(self, rho: float) -> Problem:
-        """Return the local problem: rows divided by sqrt(M), costs by rho."""
+        """Return the local problem: rows divided by sqrt(M), costs divided by rho."""
         problem = self._scaled
         if problem is None:
             problem, data = self.problem, self.problem.dataset
@@ -260,7 +257,7 @@ class SvmRows(ConsensusRounds, ProximalResponse):
         return self.problem
 
     def _settle(self, V: Array, rho: float) -> None:
-        """Move U by what the last round left between What_r and V; scale it to another rho."""
+        """Move U by What_r - V of the last round; scale it to the new rho."""
         if self._round < 0:
             self._U, self._relaxed = np.zeros_like(V), np.zeros_like(V)
             return
@@ -284,24 +281,24 @@ class SvmRows(ConsensusRounds, ProximalResponse):
         return np.asarray(A + W)
 
     def _of_duals(self, rho: float) -> NDArray[np.float64]:
-        """Return W(z) of this part, z of the problem of all."""
+        """Return W(z) of this part, for z of the problem of all rows."""
         return rho * _matrix(self._visits_for(rho)).astype(np.float64)
 
     def _gap_terms(self, V: Array, common: NDArray[np.float64], norm: float) -> Sequence[Findings]:
-        """Return the terms of the gap at V and z, of the local problem."""
+        """Return the terms of the gap at V and z, for z of the local problem."""
         engine = self._visits_for(self._rho).engine
         at = engine.new_weights()
         at.matrix[:, : V.shape[1]] = V
         return engine.gap_sums(common, norm, at)
 
     def _take(self, z: CsrArray) -> None:
-        """Take over z of the problem of all."""
+        """Set z, given for the problem of all rows."""
         engine = self._visits_for(1.0).engine
         engine.load(z)
         self._counts[4] = engine.rebuild()
 
     def _visits_for(self, rho: float) -> SequentialDual:
-        """Return what visits the rows for a rho; z stays, in other units."""
+        """Return the solver of the local problem for a rho; z is kept, in different units."""
         if self._visits is not None and self._rho == rho:
             return self._visits
         local = self._problem_for(rho)

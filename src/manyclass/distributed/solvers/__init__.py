@@ -1,1 +1,1 @@
-"""The solvers whose classes are spread over ranks, each with its certificate."""
+"""The solvers with classes partitioned over ranks, each with its certificate."""

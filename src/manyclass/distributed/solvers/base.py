@@ -30,7 +30,7 @@ F = TypeVar("F", bound=Callable[..., object])
 
 @dataclass(slots=True)
 class PassTotals:
-    """Sums over loops; of the violation and the number of loops the maximum."""
+    """Sums over loops; for the violation and the number of loops, the maximum."""
 
     gap: float = 0.0
     loss: float = 0.0
@@ -43,7 +43,7 @@ class PassTotals:
     loops: float = 0.0
 
     def add(self, other: PassTotals | _core.SweepResult) -> None:
-        """Add the findings of another loop."""
+        """Add the totals of one more loop."""
         self.gap += other.gap
         self.loss += other.loss
         self.dual_gain += other.dual_gain
@@ -56,7 +56,7 @@ class PassTotals:
             self.loops = max(self.loops, other.loops)
 
     def over(self, communicator: Communicator) -> PassTotals:
-        """Return the findings of all ranks, to the last digit the same on each."""
+        """Return the totals of all ranks, bitwise the same on each."""
         total = PassTotals()
         for values in communicator.all_gather(np.array(astuple(self), np.float64)):
             total.add(PassTotals(*values.tolist()))
@@ -69,7 +69,7 @@ def aborts_all_ranks(method: F) -> F:
     @wraps(method)
     def call(self: DistributedSolver, *args: object, **kwargs: object) -> object:
         with abort_others(self.communicator):
-            # Interrupted between two methods: the other ranks do not take part.
+            # Interrupted between two methods, which the other ranks do not notice.
             if isinstance(sys.exception(), KeyboardInterrupt) and self.communicator.size > 1:
                 raise KeyboardInterrupt
             return method(self, *args, **kwargs)
@@ -85,7 +85,7 @@ class DistributedSolver(ABC):
     numbers on every rank, ``rng`` others on each.
     """
 
-    is_exact = False  # estimates are sums over visits, while W changes
+    is_exact = False  # estimates are sums over visits while W changes
 
     def __init__(
         self,
@@ -118,7 +118,7 @@ class DistributedSolver(ABC):
 
     @property
     def primal(self) -> float:
-        """P, as the last epoch estimates it."""
+        """Estimate of P from the last epoch."""
         return self.dual + self._full.gap
 
     @cached_property
@@ -128,15 +128,15 @@ class DistributedSolver(ABC):
 
     @property
     def scale(self) -> float:
-        """What the gap is measured against, by the same estimates."""
+        """Denominator of the relative gap, from the same estimates."""
         return scale_of(self._full.gap, self.primal, self.zero_objective)
 
     def promising(self, rule: StoppingRule) -> bool:
-        """Whether the last epoch's estimates say that the rule may be met."""
+        """Whether the stopping criterion may be met, by the estimates of the last epoch."""
         return rule.promising(self._full, self.scale)
 
     def _gather_found(self, found: Findings | None) -> list[Found]:
-        """Return what the passes of all ranks found for a certificate."""
+        """Return the sums of all ranks for a certificate."""
         mine = Found(0.0, 0.0, 0.0, 0.0)
         if found is not None:
             mine = Found(found.gap, found.loss, found.most_loss, found.max_violation)
@@ -144,13 +144,13 @@ class DistributedSolver(ABC):
         return [Found(*values.tolist()) for values in everywhere]
 
     def _gather_norm(self, square: float, distance: float) -> tuple[float, float]:
-        """Return ||W||^2, and how far W is from W(z) at most, given both of this rank."""
+        """Return ||W||^2 and a bound of ||W - W(z)||, given both for this rank."""
         everywhere = self.communicator.all_gather(np.array([square, distance * distance]))
         squares, distances = np.array(everywhere).T.tolist()
         return exact_sum(squares), math.sqrt(exact_sum(distances))
 
     def _end_epoch(self, found: PassTotals, dual: float, n_weights: int) -> EpochRecord:
-        """Keep what all ranks found in an epoch, and D; return its record."""
+        """Store the totals of an epoch over all ranks, and D; return its record."""
         self._full, self.dual = found, dual
         self._n_epochs += 1
         return EpochRecord(
@@ -169,7 +169,7 @@ class DistributedSolver(ABC):
 
     @abstractmethod
     def sharded(self) -> ShardedWeights:
-        """Return W, shape (d + 1, k), as it is held."""
+        """Return W, shape (d + 1, k), in its sharded form."""
 
     @aborts_all_ranks
     def weights(self) -> Weights:
@@ -178,7 +178,7 @@ class DistributedSolver(ABC):
 
     @aborts_all_ranks
     def finish(self) -> Weights | ShardedWeights:
-        """Return W, shape (d + 1, k), on every rank, or spread; the run ends."""
+        """Return W, shape (d + 1, k), on every rank, or sharded; the run ends."""
         W = self.sharded()
         return W.gather() if self.gathers else W
 
@@ -195,11 +195,11 @@ def slack_errors(problem: Problem, norms: NDArray[np.float64], norm: float) -> N
 
 
 def gather_duals(communicator: Communicator, mine: CooDuals) -> CooDuals:
-    """Put together the z of all ranks, on every rank."""
+    """Gather the z of all ranks on every rank."""
     return CooDuals(*(np.concatenate(communicator.all_gather(part)) for part in mine))
 
 
 def shares(n_classes: int, n_ranks: int) -> list[slice]:
-    """Return the classes of each rank: neighbors, as many on each, up to one."""
+    """Return the classes of each rank: contiguous, with equal numbers up to one."""
     ends = np.linspace(0, n_classes, n_ranks + 1).round().astype(int).tolist()
     return [slice(first, last) for first, last in itertools.pairwise(ends)]

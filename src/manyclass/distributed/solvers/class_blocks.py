@@ -20,14 +20,14 @@ from manyclass.solvers.weights.storage import BLOCK_BYTES, allocate_weights
 from manyclass.utils.machine import core_class
 from manyclass.utils.types import Array
 
-# Elements of dense W per message; rows of tables at least.
+# Elements of dense W per message; least number of rows of tables per message.
 MESSAGE_ELEMENTS = 1 << 20
 SPARSE_ROWS = 1 << 12
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ClassBlocks:
-    """The classes of each class block, and where each class belongs.
+    """The classes of each class block, and the class block of each class.
 
     Classes of a block are in random order: if W is in tables, these fill evenly.
     """
@@ -40,7 +40,7 @@ class ClassBlocks:
     def from_work(
         cls, work: NDArray[np.float64], n_blocks: int, rng: np.random.Generator
     ) -> ClassBlocks:
-        """Cut the classes into class blocks at random, even by number and by work."""
+        """Partition the classes into random class blocks, balanced by number and by work."""
         classes = [rng.permutation(some) for some in balanced_blocks(work, n_blocks, rng)]
         block_of = np.empty(len(work), np.int32)
         place_of = np.empty(len(work), np.int32)
@@ -84,7 +84,7 @@ class ClassBlockStore:
         self.bytes_sent = 0
 
     def begin(self, blocks: ClassBlocks) -> None:
-        """Hold the class blocks of the first round, W = 0."""
+        """Initialize the class blocks of the first round with W = 0."""
         self.blocks = blocks
         self._at = 0
         if isinstance(self.weights, np.ndarray):
@@ -105,7 +105,7 @@ class ClassBlockStore:
         return self._at == 0
 
     def columns_of(self) -> NDArray[np.int32]:
-        """Column of every class, -1 where it is not held, shape (k,)."""
+        """Column of every class, -1 if it is not on this rank, shape (k,)."""
         columns = np.full(len(self.blocks.block_of), -1, np.int32)
         for block, slot in self.slots.items():
             classes = self.blocks.classes[block]
@@ -113,7 +113,7 @@ class ClassBlockStore:
         return columns
 
     def classes_of(self) -> NDArray[np.int32]:
-        """Class of every column, -1 where it has none, shape (2 width,)."""
+        """Class of every column, -1 if it has none, shape (2 width,)."""
         classes = np.full(2 * self.width, -1, np.int32)
         columns = self.columns_of()
         held = np.flatnonzero(columns >= 0)
@@ -141,7 +141,7 @@ class ClassBlockStore:
         return np.asarray(self.weights.intercepts())
 
     def sharded(self, *, sparse: bool) -> ShardedWeights:
-        """Return W, shape (d + 1, k), as it is held."""
+        """Return W, shape (d + 1, k), in its sharded form."""
         blocks = []
         for root, held in enumerate(self._schedule.rounds[self._at]):
             for block in held:
@@ -150,14 +150,14 @@ class ClassBlockStore:
         return ShardedWeights(self._communicator, blocks, self._n_rows, self._dtype, sparse=sparse)
 
     def _columns(self, block: int) -> Weights:
-        """Return W of a class block that is held, a view or, from tables, a CSR array."""
+        """Return W of a class block on this rank, a view or, from tables, a CSR array."""
         slot, size = self.slots[block], len(self.blocks.classes[block])
         if isinstance(self.weights, np.ndarray):
             first = slot * self.width
             return self.weights[:, first : first + size]
         counts, columns, values = _core.read_rows(self.weights, slot, 0, self._n_rows, drop=False)
         indptr = np.append(0, np.cumsum(counts, dtype=np.int64))
-        # A whole row comes without its columns.
+        # A dense row is sent without column numbers.
         is_whole = np.repeat(counts == self.width, counts)
         places = np.empty(len(values), np.int32)
         places[~is_whole] = columns
@@ -188,9 +188,9 @@ class ClassBlockStore:
             self.own_duals[move.incoming] = CooDuals(*came)
 
     def _exchange_weights(self, move: Move, slot: int) -> None:
-        """Send what a slot has and fill it with what comes, some rows at a time.
+        """Send the content of a slot and fill it with the received one, some rows at a time.
 
-        A slot without a class block has zeros.
+        A slot without a class block holds zeros.
         """
         if move.destination is None and move.source is None:
             return

@@ -1,9 +1,9 @@
 """Base class of the solvers that exchange class blocks between ranks.
 
 An epoch is a round robin: each rank holds two class blocks, and every pair of blocks is visited
-once, on one rank. Each epoch draws new class blocks at random. Between epochs all z, which are few
-numbers per example, are gathered on every rank, and each rank rebuilds W of its next two class
-blocks from them, so that W never drifts from W(z).
+once, on one rank. Each epoch draws new random class blocks. Between epochs, all z (a few numbers
+per example) are gathered on every rank, and each rank rebuilds W of its next two class blocks from
+them, so that W never drifts from W(z).
 """
 
 from __future__ import annotations
@@ -34,16 +34,16 @@ from manyclass.solvers.stopping import StoppingRule
 from manyclass.solvers.weights.tables import dense_from
 from manyclass.utils.machine import core_class
 
-# Shrunk loops of a pair end at this share of the gap that its first loop found, or after so many
-# such loops' worth of scores (with W in tables: of loops over all z > 0). There are none where the
-# first loop alone gains so much; the first pair of each epoch measures that.
+# Shrunk loops of a pair end at this share of the gap of its first loop, or after the effort of this
+# number of first loops, in scores (with W in tables: of loops over all z > 0). They are skipped if
+# the first loop gains this share; the first pair of each epoch measures that.
 POLISHED = 0.5
 EFFORT = 5
-# With W in tables they end after so many loops over all of z as well.
+# With W in tables, they also end after this number of loops over all of z.
 SHRUNK_LOOPS = 10
 
-# Visits some rows, over all that is looked at or (shrunk) z > 0 alone; those that still move go to
-# the front of the second array.
+# Visits some rows, with all scored classes or (shrunk) only z > 0; rows that are still active are
+# moved to the front of the second array.
 Loop: TypeAlias = Callable[[NDArray[np.int32], NDArray[np.int32], bool], _core.SweepResult]
 
 
@@ -52,7 +52,7 @@ class ClassPairSolver(DistributedSolver):
 
     @aborts_all_ranks
     def _begin(self, start: Start | None) -> None:
-        """Begin from z = 0, or where another training ended."""
+        """Begin from z = 0, or from the end of an earlier training."""
         problem, data = self.problem, self.problem.dataset
         n_ranks = self.communicator.size
         self.schedule = Schedule.from_counts(
@@ -70,8 +70,8 @@ class ClassPairSolver(DistributedSolver):
         # Loss of the examples with x_i = 0.
         self.constant = self._constant_loss()
         self.dual = self.constant
-        self._rounding = 0.0  # how far W is from W(z) at most, when an epoch begins
-        self._polishes = True  # whether shrunk loops pay
+        self._rounding = 0.0  # bound of ||W - W(z)|| at the start of an epoch
+        self._polishes = True  # whether shrunk loops save time
         self._begin_epoch()
         if start is not None:
             self.certify()
@@ -91,22 +91,22 @@ class ClassPairSolver(DistributedSolver):
 
     @abstractmethod
     def certify(self) -> Certificate:
-        """Compute the certificate: each rank visits all examples with the classes that it holds.
+        """Compute the certificate: each rank visits all examples with its own classes.
 
         All w_{y_i} . x_i are exchanged first.
         """
 
     def start(self) -> Start:
-        """Return z as it was when the last epoch ended, which every rank knows."""
+        """Return z at the end of the last epoch, which every rank has."""
         return Start(self.duals.matrix(self.problem.dataset.n_classes, len(self.filled)))
 
     def sharded(self) -> ShardedWeights:
-        """Return W, shape (d + 1, k), as it is held."""
+        """Return W, shape (d + 1, k), in its sharded form."""
         return self.round.sharded(sparse=self.sparse)
 
     @abstractmethod
     def _loss_of(self, losses: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return the loss of examples from those of all classes, shape (..., k), 0 of y_i."""
+        """Return the loss of examples from the losses of all classes, shape (..., k), 0 for y_i."""
 
     def _constant_loss(self) -> float:
         """Return the loss of the examples with x_i = 0, times their costs."""
@@ -125,22 +125,22 @@ class ClassPairSolver(DistributedSolver):
 
     @abstractmethod
     def _feasible(self, z: CooDuals) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Return sum_c z_ic, within the constraints, and by what to multiply z for it; (n,)."""
+        """Return sum_c z_ic within the constraints, and the factor of z for it; shape (n,)."""
 
     @abstractmethod
     def _share_out(self) -> None:
-        """Keep what an epoch begins with of all z: where this rank may move them."""
+        """Keep the z that this rank may change at the start of an epoch."""
 
     @abstractmethod
     def _visit_pair(self, rule: StoppingRule) -> PassTotals:
-        """Visit the examples whose z the pair held here may move."""
+        """Visit the examples whose z may change for the pair of class blocks on this rank."""
 
     @abstractmethod
     def _moved(self) -> CooDuals:
-        """Return the z that this rank has at the end of an epoch; each is on one rank."""
+        """Return the z of this rank at the end of an epoch; each z is on one rank."""
 
     def _begin_epoch(self) -> None:
-        """Draw class blocks; take W and z of the first ones from all z."""
+        """Draw class blocks; compute W and z of the first ones from all z."""
         blocks = ClassBlocks.from_work(self._work, self.schedule.n_blocks, self.common)
         self.round.begin(blocks)
         core, _ = self._core_pair()
@@ -152,7 +152,7 @@ class ClassPairSolver(DistributedSolver):
     def _loops(
         self, z: _core.Duals64, rows: NDArray[np.int32], loop: Loop, rule: StoppingRule
     ) -> PassTotals:
-        """One loop over everything, then shrunk ones."""
+        """Run one full loop, then shrunk loops."""
         active = np.empty_like(rows)
         first = loop(rows, active, False)
         found = PassTotals(n_visited=float(len(rows)))
@@ -179,7 +179,7 @@ class ClassPairSolver(DistributedSolver):
         return found
 
     def _own_scores(self) -> NDArray[np.float64]:
-        """Exchange w_{y_i} . x_i, shape (n,); each is known to one rank."""
+        """Exchange w_{y_i} . x_i, shape (n,); each is computed on one rank."""
         core, labels = self._core_pair()
         scores = np.zeros(len(labels))
         rows = np.flatnonzero(labels >= 0).astype(np.int32)
@@ -187,14 +187,14 @@ class ClassPairSolver(DistributedSolver):
         return self.communicator.all_sum(scores)
 
     def _as_returned(self) -> tuple[Returned, float]:
-        """Return W as users have it, and how far the given W is from W(z) at most; of all ranks."""
+        """Return the final W, and a bound of ||W - W(z)|| for the given W, over all ranks."""
         held = self.round.squared_norm(), self.round.intercepts()
         square, moved = returned_square(*held, self.problem.dataset)
         square, distance = self._gather_norm(square, moved + self._rounding)
         return Returned.of(self.problem.dataset.n_classes, square, 0.0), distance
 
     def _core_pair(self) -> tuple[_core.ClassPair, NDArray[np.int32]]:
-        """Return the pair of class blocks held, and the column of every y_i, -1 elsewhere."""
+        """Return the pair of class blocks on this rank, and the column of every y_i or -1."""
         sizes = [0, 0]
         for block, slot in self.round.slots.items():
             sizes[slot] = len(self.round.blocks.classes[block])
@@ -206,11 +206,11 @@ class ClassPairSolver(DistributedSolver):
         return pair, labels
 
     def _core_duals(self, z: CooDuals) -> _core.Duals64:
-        """Return z of the classes that are held, as the core takes it."""
+        """Return z of the classes on this rank, in the format of the core."""
         return to_core(z, self.round.columns_of(), 2 * self.round.width, len(self.filled))
 
     def _n_weights(self) -> int:
-        """Count the numbers of W that all ranks hold together."""
+        """Count the stored numbers of W over all ranks."""
         if not self.sparse:
             return (self.problem.dataset.n_features + 1) * self.problem.dataset.n_classes
         tables = self.round.weights

@@ -1,4 +1,4 @@
-"""Dual variables in COO format: how ranks store and send them."""
+"""Dual variables in COO format, in which ranks store and send them."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from manyclass.utils.types import Array, CsrArray, DType
 
 
 class CooDuals(NamedTuple):
-    """Some z that are not zero, by example and class."""
+    """Non-zero z, by example and class."""
 
     rows: NDArray[np.int32]
     labels: NDArray[np.int32]
@@ -32,7 +32,7 @@ class CooDuals(NamedTuple):
         block_of: NDArray[np.int32],
         pairs: Sequence[tuple[int, int]],
     ) -> dict[tuple[int, int], CooDuals]:
-        """Split them by the class block of their example and that of their class.
+        """Split them by the class blocks of y_i and of their class.
 
         `owners` has the class block of y_i, for every example; `pairs` are those that are wanted,
         each once.
@@ -40,7 +40,7 @@ class CooDuals(NamedTuple):
         if not pairs:
             return {}
         n_blocks = int(block_of.max()) + 1
-        numbers = np.full((n_blocks, n_blocks), -1, np.int16)  # which NumPy sorts fastest
+        numbers = np.full((n_blocks, n_blocks), -1, np.int16)  # a type that NumPy sorts fastest
         for number, pair in enumerate(pairs):
             numbers[pair] = number
         keys = numbers[owners[self.rows], block_of[self.labels]]
@@ -64,7 +64,7 @@ def concatenate(parts: list[CooDuals], dtype: DType) -> CooDuals:
 
 
 def start_duals(start: Start | None, filled: NDArray[np.bool_], dtype: DType) -> CooDuals:
-    """Return the z of a start, of examples with x_i != 0."""
+    """Return the z of a start, for examples with x_i != 0."""
     if start is None:
         return concatenate([], dtype)
     z = sp.coo_array(start.duals)
@@ -75,14 +75,14 @@ def start_duals(start: Start | None, filled: NDArray[np.bool_], dtype: DType) ->
 def to_core(
     z: CooDuals, columns: NDArray[np.int32], n_columns: int, n_examples: int
 ) -> _core.Duals64:
-    """Return the lists of the core; `columns` has a number for every class, -1: left out."""
+    """Return the lists of the core; `columns` has the column of every class, or -1 to omit it."""
     lists = core_class("Duals", z.values.dtype)(n_examples, n_columns)
     lists.add_entries(z.rows, z.labels, z.values, columns)
     return lists
 
 
 def from_core(lists: _core.Duals64, classes: NDArray[np.int32]) -> CooDuals:
-    """Return what the core's lists hold; `classes` has the class of every column."""
+    """Return the z in the core's lists; `classes` has the class of every column."""
     indptr, columns, values = lists.to_csr()
     rows = np.repeat(np.arange(len(indptr) - 1, dtype=np.int32), np.diff(indptr))
     return CooDuals(rows, classes[columns], values)

@@ -3,21 +3,21 @@
     max_z  D(z) = sum_i sum_{c != y_i} z_ic - 1/2 ||W(z)||^2    s.t.  z_ic >= 0, sum_c z_ic = C_i
     w_c(z) = sum_i (C_i [c = y_i] - z_ic) x_i,    dD / dz_ic = a_ic = [c != y_i] + w_c . x_i
 
-Here z_{i,y_i} is the slack of sum_c z_ic <= C_i. So every z_{i,c} reads and changes w_c alone, and
-is stored with w_c: class blocks move between ranks with their W and z. Where two blocks are paired,
-a visit moves z among their classes at a constant sum, while other ranks do the same for other
-pairs: all sums stay C_i, and no rank reads a stale W.
+Here z_{i,y_i} is the slack of sum_c z_ic <= C_i. So every z_{i,c} depends on and changes only w_c,
+and is stored with w_c: class blocks move between ranks with their W and z. For a pair of class
+blocks, a visit moves z among their classes at a constant sum, while other ranks do the same for
+other pairs: all sums stay C_i, and no rank uses an outdated W.
 
-The home block of an example is the class block with its largest sum of z when an epoch begins.
-Where the home block is paired with another, a visit scores all classes of that one, as a full visit
-does; every other visit is restricted to the classes with z > 0. At an optimum no class has a larger
-gradient than those of the home block with z > 0. Class blocks are drawn for each epoch.
+The home block of an example is the class block with its largest sum of z at the start of an epoch.
+If the home block is paired with a different block, a visit scores all classes of that block, like
+a full visit; all other visits are restricted to the classes with z > 0. At an optimum, no class has
+a larger gradient than the classes of the home block with z > 0. Each epoch draws new class blocks.
 
-Base scores of costs and offsets, 0 at y_i, add to a_ic.
+Base scores of costs and offsets, 0 at y_i, are added to a_ic.
 
-Given: x_i, y_i, C_i on every rank. Returned: W, z, and the certificate, the same on every rank.
-Converges: a visit raises D by q_i / 2 times its squared step or more, so steps vanish, and a
-home block keeps a sum of about C_i / k: in the end no class has a larger gradient
+Input: x_i, y_i, C_i on every rank. Output: W, z, and the certificate, the same on every rank.
+Convergence: a visit increases D by at least q_i / 2 times its squared step, so steps vanish, and a
+home block keeps a sum of about C_i / k: in the limit, no class has a larger gradient
 (docs/development/class_partitioned_training.md).
 Sources: Keerthi et al. 2008, sec. 2, for the visits (there alpha_i^c = C_i [c = y_i] - z_ic);
 Alber et al. 2017, algorithm 5, for the schedule of pairs. The split of the simplex is new here.
@@ -43,16 +43,18 @@ NO_SLOTS = np.empty(0, np.uint8)
 
 
 class DistributedCrammerSinger(ClassPairSolver):
-    """Solver for the largest loss of relative margins; parameters as ClassPairSolver.
+    """Solver for the largest loss of relative margins; parameters as in ClassPairSolver.
 
-    ``duals`` are all z of c != y_i; the own duals of its round: the shares of a class block.
+    ``duals`` are all z for c != y_i; ``round.own_duals`` are the shares of a class block.
     """
 
-    _homes: NDArray[np.int32]  # class block of each example's largest share, as an epoch began
+    _homes: NDArray[
+        np.int32
+    ]  # class block with each example's largest share, at the start of an epoch
 
     @aborts_all_ranks
     def certify(self) -> Certificate:
-        """Compute the certificate: each rank visits all examples with the classes that it holds.
+        """Compute the certificate: each rank visits all examples with its own classes.
 
         All w_{y_i} . x_i are exchanged first, then the largest slacks.
         """
@@ -74,7 +76,7 @@ class DistributedCrammerSinger(ClassPairSolver):
             float(violations.max(initial=0.0)),
         )
         proof = certificate_of(problem, at, [found], distance, self.zero_objective)
-        self.dual = proof.dual_objective  # free of the rounding of many small gains
+        self.dual = proof.dual_objective  # without the rounding errors of many small gains
         return proof
 
     def _gaps(
@@ -84,7 +86,7 @@ class DistributedCrammerSinger(ClassPairSolver):
         z_dot_xi: NDArray[np.float64],
         e: NDArray[np.float64],
     ) -> NDArray[np.float64]:
-        """Bound the term of P - D of every example, as gap.hpp does, shape (n,)."""
+        """Return bounds of the terms of P - D of the examples, as in gap.hpp, shape (n,)."""
         totals, scale = self._feasible(self.duals)
         n_duals = np.bincount(self.duals.rows, minlength=len(totals))
         largest = np.where(totals > 0, np.maximum(np.abs(worst), np.abs(least)), 0)
@@ -93,7 +95,7 @@ class DistributedCrammerSinger(ClassPairSolver):
         return np.asarray(np.maximum(0, terms + rounding))
 
     def _survey(self) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
-        """Return extreme slacks and z . xi of each example over the classes of this rank."""
+        """Return the extreme slacks and z . xi of each example over the classes of this rank."""
         own_scores = self._own_scores()
         core, _ = self._core_pair()
         z = self._core_duals(self.duals)
@@ -102,22 +104,22 @@ class DistributedCrammerSinger(ClassPairSolver):
         return largest, smallest, z_dot_xi
 
     def _feasible(self, z: CooDuals) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Return sum_c z_ic with z scaled so that it is C_i at most, and the scale."""
+        """Return sum_c z_ic, with z scaled so that the sum is at most C_i, and the scale."""
         costs, totals = self.problem.costs, _totals(self.problem, z)
         scale = costs / np.maximum(costs, totals)
         return scale * totals, scale
 
     def _loss_of(self, losses: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return the loss of examples from those of all classes."""
+        """Return the loss of examples from the losses of all classes."""
         return np.asarray(losses.max(axis=-1))
 
     def _begin_epoch(self) -> None:
-        """Draw class blocks; take W and the shares of the first ones from all z, within budgets."""
+        """Draw class blocks; compute W and the shares of the first ones from all z, within C_i."""
         self.duals = _within_budgets(self.problem, self.duals)
         super()._begin_epoch()
 
     def _share_out(self) -> None:
-        """Keep the z of the class blocks that are held, and every example's home block."""
+        """Keep the z of the class blocks on this rank, and every example's home block."""
         problem, data, z = self.problem, self.problem.dataset, self.duals
         left = (problem.costs - _totals(problem, z)).astype(data.dtype)
         rest = CooDuals(np.arange(data.n_examples, dtype=np.int32), data.labels, left)
@@ -126,15 +128,15 @@ class DistributedCrammerSinger(ClassPairSolver):
         self.round.own_duals = {b: shares.select(block == b) for b in self.round.held}
         ascending = np.lexsort((shares.values, shares.rows))
         self._homes = np.zeros(data.n_examples, np.int32)
-        self._homes[shares.rows[ascending]] = block[ascending]  # the last one stays
+        self._homes[shares.rows[ascending]] = block[ascending]  # the last one counts
 
     def _moved(self) -> CooDuals:
-        """Return the z that this rank has at the end of an epoch; each is on one rank."""
+        """Return the z of this rank at the end of an epoch; each z is on one rank."""
         shares = concatenate(list(self.round.own_duals.values()), self.problem.dataset.dtype)
         return shares.select(shares.labels != self.problem.dataset.labels[shares.rows])
 
     def _visit_pair(self, rule: StoppingRule) -> PassTotals:
-        """Visit the examples with a share in the pair, then those that still move."""
+        """Visit the examples with a share in the pair, then the active ones."""
         core, _ = self._core_pair()
         held, dtype = self.round.held, self.problem.dataset.dtype
         shares = concatenate([self.round.own_duals[b] for b in held], dtype)
@@ -159,9 +161,10 @@ class DistributedCrammerSinger(ClassPairSolver):
         return found
 
     def _slots_to_score(self) -> NDArray[np.uint8]:
-        """Return bit s of an example where it looks at all classes of slot s, shape (n,).
+        """Return bits per example, shape (n,): bit s if a visit scores all classes of slot s.
 
-        Those that its home meets; in the first round of an epoch also the home's own.
+        These are the block paired with the home block and, in the first round of an epoch, the home
+        block.
         """
         slots = self.round.slots
         of_home = np.zeros(self.schedule.n_blocks, np.uint8)
@@ -172,7 +175,7 @@ class DistributedCrammerSinger(ClassPairSolver):
 
 
 def _totals(problem: Problem, z: CooDuals) -> NDArray[np.float64]:
-    """Sum the shares that y_i has not, shape (n,)."""
+    """Sum the shares of all classes except y_i, shape (n,)."""
     values = z.values.astype(np.float64)
     totals = np.bincount(z.rows, values, minlength=len(problem.costs))
     return totals.astype(np.float64, copy=False)
@@ -184,6 +187,6 @@ def _at_bound(problem: Problem, z: CooDuals) -> NDArray[np.bool_]:
 
 
 def _within_budgets(problem: Problem, z: CooDuals) -> CooDuals:
-    """Scale what rounding has brought above a budget back to it."""
+    """Scale sums that rounding has brought above C_i back to C_i."""
     scale = problem.costs / np.maximum(problem.costs, _totals(problem, z))
     return z._replace(values=(z.values * scale[z.rows]).astype(z.values.dtype))

@@ -1,7 +1,7 @@
-"""One-vs-rest with its classes partitioned over ranks, which communicate by reductions only.
+"""One-vs-rest with its classes partitioned over ranks, which communicate only by reductions.
 
-Given: as for one_vs_rest.py, which trains the classes of a rank; x_i, y_i, C_i on every rank.
-Returned: W, z and the certificate, the same on every rank; P, D and the gap are sums over ranks.
+Input: as in one_vs_rest.py, which trains the classes of a rank; x_i, y_i, C_i on every rank.
+Output: W, z and the certificate, the same on every rank; P, D and the gap are sums over ranks.
 """
 
 from __future__ import annotations
@@ -44,7 +44,9 @@ class DistributedOneVsRest(DistributedSolver):
                 self._here = OneVsRest(part, start_of(start, classes), self.rng, self.n_jobs)
             except FloatingPointError as error:
                 overflow = error
-        if any_of(self.communicator, overflow is not None):  # ranks without classes see none
+        if any_of(
+            self.communicator, overflow is not None
+        ):  # ranks without classes do not notice it
             raise overflow or FloatingPointError(
                 "the square of a row of X overflows; scale the features"
             )
@@ -78,7 +80,7 @@ class DistributedOneVsRest(DistributedSolver):
 
     @aborts_all_ranks
     def start(self) -> Start:
-        """Return z of all ranks, and the W of all if one of them has a W that is not W(z)."""
+        """Return z of all ranks, and W of all ranks if W differs from W(z) on one of them."""
         data = self.problem.dataset
         if not self.keeps_duals:
             return Start.at_zero(data.n_examples, data.n_classes, data.dtype)
@@ -96,12 +98,12 @@ class DistributedOneVsRest(DistributedSolver):
         return Start(everything.matrix(data.n_classes, data.n_examples), W)
 
     def sharded(self) -> ShardedWeights:
-        """Return W, shape (d + 1, k), as it is held."""
+        """Return W, shape (d + 1, k), in its sharded form."""
         return self._sharded(OneVsRest.weights, sparse=self.sparse)
 
     @aborts_all_ranks
     def finish(self) -> Weights | ShardedWeights:
-        """Return W, shape (d + 1, k), on every rank, or spread; the run ends."""
+        """Return W, shape (d + 1, k), on every rank, or sharded; the run ends."""
         W = self._sharded(OneVsRest.finish, sparse=self.sparse)
         return W.gather() if self.gathers else W
 
@@ -109,13 +111,13 @@ class DistributedOneVsRest(DistributedSolver):
         W: Weights | None = None
         if self._here is not None:
             W = take(self._here)
-            W = sp.csr_array(W) if sparse else W  # other parts follow (class_chunks.py)
+            W = sp.csr_array(W) if sparse else W  # other chunks follow (class_chunks.py)
         data, ranks = self.problem.dataset, self.communicator
         blocks = weight_blocks(self._classes(), ranks.rank, W)
         return ShardedWeights(ranks, blocks, data.n_features + 1, data.dtype, sparse=sparse)
 
     def _classes(self) -> list[slice]:
-        """Return the classes of each rank; two stay together, w_0 = -w_1 to the last digit."""
+        """Return the classes of each rank; two classes share a rank, so that w_0 = -w_1 exactly."""
         k, size = self.problem.dataset.n_classes, self.communicator.size
         return [slice(0, 2), *[slice(2, 2)] * (size - 1)] if k == 2 else shares(k, size)
 

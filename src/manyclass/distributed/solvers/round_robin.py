@@ -1,8 +1,8 @@
 """Round-robin schedule of the pairs of class blocks.
 
-Classes are put into class blocks; in a round every rank holds two of them. Over an epoch every pair
-of class blocks meets once. Source: Alber et al. 2017, algorithm 5 (the
-circle method for a 1-factorization of the complete graph).
+Classes are partitioned into class blocks; in a round, every rank holds two of them. In an epoch,
+every pair of class blocks occurs once. Source: Alber et al. 2017, algorithm 5 (the circle method
+for a 1-factorization of the complete graph).
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ BLOCKS_PER_RANK = 2
 
 
 def one_factorization(n_blocks: int) -> list[list[tuple[int, ...]]]:
-    """Pair all with all: rounds of pairs without a class block in common.
+    """Return all pairs of class blocks, in rounds of disjoint pairs.
 
     There are n_blocks - 1 rounds, or n_blocks if that is odd and each round leaves out one class
     block, which stands alone in its tuple.
@@ -32,7 +32,7 @@ def one_factorization(n_blocks: int) -> list[list[tuple[int, ...]]]:
     >>> one_factorization(3)
     [[(0,), (1, 2)], [(1,), (2, 0)], [(2,), (0, 1)]]
     """
-    last = n_blocks - 1 + n_blocks % 2  # of an even number; a dummy if n_blocks is odd
+    last = n_blocks - 1 + n_blocks % 2  # an even number of blocks; one dummy if n_blocks is odd
     rounds = []
     for r in range(last):
         pairs = [(r, last)]
@@ -57,8 +57,8 @@ def balanced_blocks(
     >>> sorted(len(block) for block in blocks)
     [2, 2]
     """
-    # This many random classes at a time are shared among the class blocks, the costliest where
-    # there is least.
+    # For each n_blocks random classes: one goes to each class block, the costliest to the class
+    # block with the least work.
     order = rng.permutation(len(work))
     block_of = np.empty(len(work), np.int64)
     loads = np.zeros(n_blocks)
@@ -73,7 +73,7 @@ def balanced_blocks(
 
 @dataclass(frozen=True, slots=True)
 class Move:
-    """Exchange of a rank between two rounds: one class block sent, one received, or neither."""
+    """Exchange of a rank between two rounds: at most one class block sent, and one received."""
 
     outgoing: int | None = None
     destination: int | None = None
@@ -94,7 +94,7 @@ class Schedule:
 
     @classmethod
     def from_counts(cls, n_blocks: int, n_ranks: int) -> Schedule:
-        """Place the pairs of every round; there must be n_blocks / 2 ranks or more."""
+        """Assign the pairs of every round to ranks; needs at least n_blocks / 2 ranks."""
         factors = one_factorization(n_blocks)
         if len(factors[0]) > n_ranks:
             raise ValueError(f"{n_blocks} class blocks are too many for {n_ranks} ranks")
@@ -106,11 +106,11 @@ class Schedule:
 
     @property
     def n_pairs(self) -> int:
-        """Number of pairs of class blocks, and of single ones, in an epoch."""
+        """Number of pairs and of single class blocks in an epoch."""
         return sum(len(held) > 0 for round_ in self.rounds for held in round_)
 
     def pairs_of(self, rank: int) -> list[tuple[int, int]]:
-        """List the ordered pairs that meet on a rank."""
+        """List the ordered pairs of class blocks on a rank."""
         return [pair for held in self.rounds for pair in itertools.permutations(held[rank], 2)]
 
     def move(self, before: int, rank: int) -> Move:
@@ -130,16 +130,15 @@ class Schedule:
 
 
 def _next_to(before: Round, pairs: list[tuple[int, ...]]) -> Round:
-    """Place pairs so that each rank keeps one of its class blocks.
+    """Assign pairs to ranks so that each rank keeps one of its class blocks.
 
-    The pairs of two rounds form rings, rank - pair - rank - pair; around a ring each rank hands
-    one class block to the one before it. A class block that is alone ends a chain that is walked
-    likewise.
+    The pairs of two rounds form cycles, rank - pair - rank - pair; in a cycle, each rank sends one
+    class block to the previous rank. A single class block ends a chain, which is handled likewise.
     """
     pair_of = {block: pair for pair in pairs for block in pair}
     rank_of = {block: rank for rank, held in enumerate(before) for block in held}
     placed: dict[int, tuple[int, ...]] = {}
-    # Chains first, from the rank with a single class block, which must keep that one.
+    # Chains first, from the rank with a single class block, which must keep it.
     starts = sorted(range(len(before)), key=lambda rank: len(before[rank]))
     for start in starts:
         rank, kept = start, before[start][0]
@@ -156,5 +155,5 @@ def _next_to(before: Round, pairs: list[tuple[int, ...]]) -> Round:
 def work_of_classes(
     labels: NDArray[np.int32], row_lengths: NDArray[np.int64], n_classes: int
 ) -> NDArray[np.float64]:
-    """Sum the non-zeros of the rows of each class, an appended feature counted, shape (k,)."""
+    """Sum the non-zeros of the rows of each class, including an appended feature, shape (k,)."""
     return np.bincount(labels, row_lengths + 1.0, n_classes).astype(np.float64)

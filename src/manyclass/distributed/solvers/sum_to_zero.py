@@ -3,19 +3,18 @@
     max_{z, m}  sum_ic gamma_c z_ic - 1/2 sum_c ||u_c(z) - m||^2 [- sum_ic z_ic^2 / (4 C_i)]
     s.t.        0 <= z_ic <= C_i;     w_c = u_c - m, at the optimum m = mean_c u_c
 
-With m fixed the classes are independent, so each rank visits a batch of examples for its own ones;
-then all ranks set m to the mean of the u_c. The message for that is one number for each
-example that was visited, sigma_i, since sum_c u_c = sum_i sigma_i x_i with sigma_i = sum_c v_ic
-z_ic (v = 1 for c = y_i, else -1), and every rank has all x_i. So batches can be small. Along the
-features of a batch m goes further than the mean of the u_c, by successive over-relaxation; at the
-end of an epoch it is that mean. In the first epoch, from z = 0, m may drift within visits instead.
-Given: x_i, y_i, C_i on every rank. Returned: W, z and the certificate, the same on every rank.
-Converges: after the first epoch, wherever that ends, visits are exact steps of ascent in blocks of
-a smooth problem over a box, and m's are steps of ascent, too: along one feature D is a parabola,
-and goes up by (1 - (1 - r)^2) of what an exact step would bring, r < 2. Every block comes in every
-epoch. How fast depends on the batch: with m fixed, its examples move the classes as far as they may
-go, so where they share a direction, such as the intercept's, a large batch brings little more than
-a small one.
+With m fixed, the classes are independent, so each rank visits a batch of examples for its own
+classes; then all ranks set m to the mean of the u_c. The message for this is one number sigma_i per
+visited example, since sum_c u_c = sum_i sigma_i x_i with sigma_i = sum_c v_ic z_ic (v = 1 for
+c = y_i, else -1), and every rank has all x_i. So batches can be small. Along the features of a
+batch, m moves beyond the mean of the u_c, by successive over-relaxation; at the end of an epoch, m
+is the mean. In the first epoch, from z = 0, m may drift within visits instead.
+Input: x_i, y_i, C_i on every rank. Output: W, z and the certificate, the same on every rank.
+Convergence: after the first epoch, visits are exact block ascent steps for a smooth problem over a
+box. The steps of m are ascent steps, too: along one feature D is a parabola, and increases by
+(1 - (1 - r)^2) of the gain of an exact step, r < 2. Every block is visited in every epoch. The rate
+depends on the batch: with m fixed, its examples move the classes as far as possible, so if they
+share a direction, such as the intercept, a large batch gains little more than a small one.
 Source: Alber et al. 2017, algorithm 1 (there the mean itself is sent, ten times in an epoch).
 """
 
@@ -49,17 +48,17 @@ from manyclass.solvers.weights.storage import class_means
 from manyclass.utils.machine import core_class
 from manyclass.utils.types import Array
 
-# Loops over the shrunk problem, at most.
+# Maximum number of shrunk loops.
 SHRUNK_LOOPS = 10
-# How many times as far as it is behind the mean of the u_c m goes along a feature: successive
-# over-relaxation. Along the intercept, and features that most examples have, W would need many
-# batches otherwise (measured on sector with an intercept, squared hinge, two ranks: 22 epochs to a
-# gap of 1e-3 with 1, 5 with 1.9; C = 10: 123 and 31; 1.95 is as good).
+# Factor of the step of m towards the mean of the u_c along a feature: successive over-relaxation.
+# Without it, W would need many batches along the intercept and features that most examples have
+# (measured on sector with an intercept, squared hinge, two ranks: 22 epochs to a gap of 1e-3 with
+# 1, 5 with 1.9; C = 10: 123 and 31; 1.95 is as good).
 RELAXATION = 1.9
 
 
 class DistributedSumToZero(DistributedSolver):
-    """Solver for sums of losses of absolute margins whose weights sum to zero.
+    """Solver for sums of losses of absolute margins with weights that sum to zero.
 
     ``part`` is the problem of the classes here, None if there are none; ``W`` has their columns.
     ``sigma`` and ``active`` have sigma_i of these classes for every example, and whether its z_i
@@ -68,7 +67,7 @@ class DistributedSumToZero(DistributedSolver):
 
     @aborts_all_ranks
     def _begin(self, start: Start | None) -> None:
-        """Begin from z = 0, or where another training ended."""
+        """Begin from z = 0, or from the end of an earlier training."""
         self._allocate()
         n = self.problem.dataset.n_examples
         here, norms = PassTotals(), np.zeros(n)
@@ -85,7 +84,7 @@ class DistributedSumToZero(DistributedSolver):
             self._drift(drift_from_zero(self.problem, norms, self._size()))
 
     def _allocate(self) -> None:
-        """W = 0 and z = 0, for a share of the classes at random."""
+        """Set W = 0 and z = 0, for random classes of this rank."""
         data = self.problem.dataset
         names = self.common.permutation(data.n_classes)
         self.classes = [  # of every rank
@@ -114,7 +113,7 @@ class DistributedSumToZero(DistributedSolver):
 
     @aborts_all_ranks
     def epoch(self, rule: StoppingRule) -> EpochRecord:
-        """Visit what still moves until the inner stopping criterion is met, then all examples."""
+        """Visit the active set until the inner stopping criterion is met, then all examples."""
         here = self._shrunk_loops(rule) if self._full.n_active else PassTotals()
         self.active[self.rows] = self.engine is not None
         full = self._loop(self.rows, shrunk=False)
@@ -134,14 +133,14 @@ class DistributedSumToZero(DistributedSolver):
         return record
 
     def _drift(self, drift: float) -> None:
-        """Let m drift within visits; without, their steps are steps of ascent for all."""
+        """Set the drift of m within visits; with 0, steps are ascent steps of the whole problem."""
         self.drift = drift
         if self.engine is not None:
             self.engine.drift(drift)
 
     @aborts_all_ranks
     def certify(self) -> Certificate:
-        """Rebuild W from z, then one pass over all examples that changes nothing."""
+        """Rebuild W from z, then make one pass over all examples without updates."""
         at, distance = self._as_returned(self._rebuild())
         here = None
         if self.engine is not None:
@@ -169,7 +168,7 @@ class DistributedSumToZero(DistributedSolver):
         return Start(everything.matrix(data.n_classes, data.n_examples))
 
     def sharded(self) -> ShardedWeights:
-        """Return W, shape (d + 1, k), as it is held."""
+        """Return W, shape (d + 1, k), in its sharded form."""
         data, ranks = self.problem.dataset, self.communicator
         blocks = [
             Block(root, some, self.W if root == ranks.rank else None)
@@ -179,7 +178,7 @@ class DistributedSumToZero(DistributedSolver):
         return ShardedWeights(ranks, blocks, data.n_features + 1, data.dtype, sparse=False)
 
     def _shrunk_loops(self, rule: StoppingRule) -> PassTotals:
-        """Visit what is active on some rank, until the inner stopping criterion is met."""
+        """Visit the examples active on any rank, until the inner stopping criterion is met."""
         here = PassTotals()
         goal, violation = rule.shrunk_goal()
         while here.loops < SHRUNK_LOOPS:
@@ -195,10 +194,10 @@ class DistributedSumToZero(DistributedSolver):
         return here
 
     def _loop(self, rows: NDArray[np.int32], *, shrunk: bool) -> PassTotals:
-        """Visit what is active here of some examples; they and their order are every rank's.
+        """Visit the active z of some examples, which are the same, in the same order, on all ranks.
 
-        In the first epoch the reduction also carries the dual gain of the last batch: as visits
-        estimated it, and after the step of m.
+        In the first epoch, the reduction also contains the dual gain of the last batch: as
+        estimated in the visits, and after the step of m.
         """
         here, engine = PassTotals(), self.engine
         seed = int(self.common.integers(2**63))
@@ -216,7 +215,7 @@ class DistributedSumToZero(DistributedSolver):
             everywhere = self.communicator.all_sum(told)
             steps = everywhere[: len(batch)] / self.problem.dataset.n_classes
             if engine is not None:
-                steps -= drift * moved  # m is there already
+                steps -= drift * moved  # m has moved already
                 relaxation = 1.0 if drift else RELAXATION
                 gains[1] += engine.follow_mean(batch, moved, steps, relaxation)
                 here.dual_gain += gains[1] - gains[0]
@@ -225,8 +224,8 @@ class DistributedSumToZero(DistributedSolver):
         return here
 
     def _rebuild(self) -> float:
-        """Set W from z; return an upper bound of the distance that rounding leaves."""
-        assert not self.drift  # it ends with the first epoch
+        """Set W to W(z); return an upper bound of the distance due to rounding."""
+        assert not self.drift  # the drift ends with the first epoch
         steps = self.communicator.all_sum(self.sigma) / self.problem.dataset.n_classes
         rounding = 0.0
         if self.engine is not None:
@@ -235,9 +234,9 @@ class DistributedSumToZero(DistributedSolver):
         return rounding
 
     def _as_returned(self, rounding: float) -> tuple[Returned, float]:
-        """Return W as users have it, and how far the given W is from W(z) at most; of all ranks."""
+        """Return the final W, and a bound of ||W - W(z)|| for the given W, over all ranks."""
         data, W = self.problem.dataset, self.W
-        common = self._means()[1]  # what rounding leaves of it
+        common = self._means()[1]  # the part due to rounding
         intercepts = np.array([returned_intercepts(W[-1], data).sum()])
         common[-1] = self.communicator.all_sum(intercepts)[0] / data.n_classes
         square, moved = returned_square(_core.sum_of_squares(W), W[-1], data)
@@ -245,7 +244,7 @@ class DistributedSumToZero(DistributedSolver):
         return Returned.of(data.n_classes, square, 0.0, common), distance
 
     def _means(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Mean of W over the classes here and over those of all ranks, shape (d + 1,)."""
+        """Return the means of W over the classes of this rank and of all ranks, shape (d + 1,)."""
         size = self._size()
         here = np.zeros(len(self.W))
         if size:
@@ -277,26 +276,26 @@ BATCHES = {False: 160, True: 400}
 def batch_size(
     n_examples: int, n_nonzero: int, n_classes: int, n_ranks: int, *, has_intercept: bool
 ) -> int:
-    """Return how many examples ranks that share a mean visit between two updates of it.
+    """Return the number of examples that are visited between two updates of the mean.
 
-    A loop has ``BATCHES`` batches, where there are examples enough: more with an intercept, along
-    which all examples move the classes. And none takes a rank more than ``BATCH_WORK``
-    multiply-adds, a millisecond or so.
+    A loop has ``BATCHES`` batches if there are enough examples; more with an intercept, along which
+    all examples move the classes. A batch takes a rank at most ``BATCH_WORK`` multiply-adds, about
+    a millisecond.
     """
     per_example = (n_nonzero / n_examples + 1) * max(1, n_classes // n_ranks)
     batches = BATCHES[has_intercept]
     return max(1, int(min(BATCH_WORK / per_example, n_examples / batches)))
 
 
-# The largest C_i ||x_i||^2 with which m drifts: few visits bring a z from 0 to C_i anyway. With
-# larger ones all z that rise alike would go to C_i and have to come back.
+# The largest C_i ||x_i||^2 with which m drifts: a few visits then move a z from 0 to C_i. With
+# larger values, all z that increase together would reach C_i and would have to decrease again.
 DRIFTS_TO = 4.0
-# m drifts while the gain of a batch is at least this share of its visits' estimate.
+# m drifts while the gain of a batch is at least this share of the estimate in its visits.
 TRUSTED = 0.5
 
 
 def drift_from_zero(problem: Problem, norms: NDArray[np.float64], n_here: int) -> float:
-    """Return by how much m moves for a unit of a step, if it may drift; 0 if not.
+    """Return the drift of m per unit of a step; 0 if m does not drift.
 
     The steps of the other ranks' classes count as like those of the `n_here` classes of this rank;
     where y_i alone is a target, no other class moves.
@@ -308,7 +307,7 @@ def drift_from_zero(problem: Problem, norms: NDArray[np.float64], n_here: int) -
 
 
 def shifted_problem(problem: Problem, part: Problem) -> _core.Problem64:
-    """Return the core's problem of a rank's classes, which are independent but for m."""
+    """Return the core's problem of the classes of a rank, which are independent except for m."""
     formulation = problem.formulation
     gamma, gamma_own = formulation.margins(problem.dataset.n_classes)
     of_core = _core.Formulation(

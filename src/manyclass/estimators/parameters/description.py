@@ -10,23 +10,23 @@ from typing import TypeAlias
 
 
 class Scope(Enum):
-    """What a parameter belongs to."""
+    """The part of an estimator that a parameter belongs to."""
 
-    PROBLEM = "the problem: another value has another optimum"
-    TRAINING = "the way to the optimum, which model files keep"
-    RUN = "one run on one computer, which model files leave out"
+    PROBLEM = "the problem: a different value has a different optimum"
+    TRAINING = "the way to the optimum; stored in model files"
+    RUN = "one run on one computer; not stored in model files"
 
 
 @dataclass(frozen=True, slots=True)
 class Names:
-    """Text, one of these."""
+    """One of several strings."""
 
     names: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Range:
-    """Numbers from `low` to `high`; `closed` says which ends belong to it."""
+    """Numbers from `low` to `high`; `closed` names the ends that are included."""
 
     kind: type
     low: float | None = None
@@ -36,7 +36,7 @@ class Range:
 
 @dataclass(frozen=True, slots=True)
 class Method:
-    """Objects with a method of this name."""
+    """Objects with a method of a given name."""
 
     name: str
 
@@ -53,9 +53,9 @@ class Option:
     ----------
     help : str
     flags : tuple of str
-        Of the parameter's name when empty.
+        If empty, derived from the parameter's name.
     metavar : str or None
-        Stands for the value in the help.
+        Name of the value in the help.
     """
 
     help: str
@@ -70,14 +70,14 @@ class Parameter:
     Attributes
     ----------
     allowed : tuple
-        The values that it may have.
+        Allowed values.
     kind : str
-        Type, as docstrings write it.
+        Type for docstrings.
     text : str
-        Paragraph of docstrings.
+        Paragraph for docstrings.
     scope : Scope
     option : Option or None
-        Of the command line, if it has one that takes the parameter's value.
+        Option of the command line that takes the parameter's value, if there is one.
     """
 
     allowed: tuple[Allowed, ...]

@@ -27,18 +27,18 @@ HEADER = re.compile(r"^(.*default=).*")  # first line of an entry
 def documented(*, like: type[BaseEstimator] | None = None) -> Callable[[E], E]:
     """Complete an estimator's docstring and ``_parameter_constraints`` from its signature.
 
-    What the class itself says of a parameter comes first, then what `like` says, then the table.
-    Docstrings have all parameters in the order of the signature.
+    The entry of the class itself takes precedence, then the entry of `like`, then the table.
+    Docstrings list all parameters in the order of the signature.
 
     Parameters
     ----------
     like : type, default=None
-        A documented estimator, some of whose parameters the class has.
+        A documented estimator that shares some parameters with the class.
 
     Returns
     -------
     callable
-        Decorator of an estimator, whose docstring may lack the section "Parameters".
+        Decorator of an estimator. Its docstring may lack the section "Parameters".
     """
 
     def complete(cls: E) -> E:
@@ -59,7 +59,7 @@ def documented(*, like: type[BaseEstimator] | None = None) -> Callable[[E], E]:
 
 
 def defaults_of(cls: type) -> Settings:
-    """Return an estimator's parameters with their defaults, by its signature or ``defaults``."""
+    """Return an estimator's parameters and defaults from its signature or ``defaults``."""
     if hasattr(cls, "defaults"):
         known: Settings = cls.defaults()
         return known
@@ -67,7 +67,7 @@ def defaults_of(cls: type) -> Settings:
 
 
 def _constraint(allowed: Allowed) -> object:
-    """Return what scikit-learn has for a kind of values."""
+    """Return scikit-learn's constraint for a kind of values."""
     match allowed:
         case Names():
             return StrOptions(dict.fromkeys(allowed.names).keys())
@@ -84,11 +84,11 @@ def _constraint(allowed: Allowed) -> object:
 
 
 def _filled(doc: str, defaults: Mapping[str, object], like: Mapping[str, str]) -> str:
-    """Return a docstring whose section "Parameters" has all of them."""
+    """Return a docstring with all parameters in its section "Parameters"."""
     before, own, after = _sections(doc)
     foreign = own.keys() - defaults.keys()
     if foreign:
-        raise TypeError(f"no parameters of the signature: {', '.join(sorted(foreign))}")
+        raise TypeError(f"not parameters of the signature: {', '.join(sorted(foreign))}")
     known = {**like, **own}
     texts = [
         _with_default(known[name], default) if name in known else _entry(name, default)
@@ -98,7 +98,7 @@ def _filled(doc: str, defaults: Mapping[str, object], like: Mapping[str, str]) -
 
 
 def _sections(doc: str) -> tuple[str, dict[str, str], str]:
-    """Return what stands before the section "Parameters", its entries by name, and the rest."""
+    """Return the text before the section "Parameters", its entries by name, and the rest."""
     before, found, after = inspect.cleandoc(doc).partition(HEADING)
     place = SECTION.search(after if found else before)
     at = None if place is None else place.start()
@@ -110,7 +110,7 @@ def _sections(doc: str) -> tuple[str, dict[str, str], str]:
 
 
 def _with_default(entry: str, default: object) -> str:
-    """Return an entry of another estimator with the default of this one."""
+    """Return an entry of a different estimator with the default of this one."""
     return HEADER.sub(lambda found: found[1] + _shown(default), entry, count=1)
 
 

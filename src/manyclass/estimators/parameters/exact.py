@@ -1,4 +1,4 @@
-"""Parameters of exact training, many of which stochastic and multi-label training have, too."""
+"""Parameters of exact training; many also belong to stochastic and multi-label training."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ EXACT: Mapping[str, Parameter] = {
         """
         "crammer_singer", "weston_watkins", "lee_lin_wahba", "adm", "ats", "atm", "reinforced",
         "mmr" or "one_vs_rest"; see ``manyclass.problem.formulations``. Short names: "cs", "ww",
-        "llw", "rm", "ovr". All predict the class of the largest score.
+        "llw", "rm", "ovr". All predict the class with the largest score.
         """,
         Scope.PROBLEM,
     ),
@@ -53,7 +53,7 @@ EXACT: Mapping[str, Parameter] = {
         (_names(LossName),),
         '{"hinge", "squared_hinge"}',
         """
-        Loss of a margin. "squared_hinge" is for the formulations that add losses (not for
+        Loss of a margin. "squared_hinge" is for the formulations that add the losses (all but
         "crammer_singer", "adm" and "atm", which take the maximum).
         """,
         Scope.PROBLEM,
@@ -62,11 +62,11 @@ EXACT: Mapping[str, Parameter] = {
         (_names(SolverName),),
         "str",
         """
-        "auto": the sequential dual method, with a Newton phase and a stochastic start where they
-        save time. "sequential_dual": that method alone. For comparison: "exponentiated_gradient"
-        and "most_violating" (for "crammer_singer" and "weston_watkins" with hinge loss),
-        "cutting_plane" (for these and "one_vs_rest", both losses). The last three train in one
-        process, hold a dense W and n_samples x n_classes further numbers, and are slower.
+        "auto": the sequential dual method, with a Newton phase and a stochastic start if they save
+        time. "sequential_dual": only that method. The other three solvers are for comparison:
+        "exponentiated_gradient" and "most_violating" (for "crammer_singer" and "weston_watkins"
+        with hinge loss), "cutting_plane" (for these and "one_vs_rest", both losses). They train in
+        one process, store a dense W and n_samples x n_classes further numbers, and are slower.
         """,
         Scope.RUN,
     ),
@@ -81,7 +81,10 @@ EXACT: Mapping[str, Parameter] = {
     "stopping": Parameter(
         (_names(StoppingName),),
         '{"gap", "kkt"}',
-        "What ``tol`` means.",
+        """
+        Meaning of ``tol``: the relative duality gap, or the largest violation of the optimality
+        conditions ("kkt").
+        """,
         option=Option("what T means: relative duality gap (default), or largest violation (kkt)"),
     ),
     "fit_intercept": Parameter(
@@ -89,7 +92,7 @@ EXACT: Mapping[str, Parameter] = {
         "bool",
         """
         Whether to train intercepts, the weights of a constant feature. They are regularized like
-        the others; in logistic regression with `regularize_intercept` alone.
+        the other weights; in logistic regression only with `regularize_intercept`.
         """,
         Scope.PROBLEM,
         Option("leave out the constant feature", ("--no-intercept",)),
@@ -108,8 +111,8 @@ EXACT: Mapping[str, Parameter] = {
         (positive(),),
         "float",
         """
-        Value of the constant feature, rounded to the type of X. A larger value regularizes the
-        intercepts less, if they are regularized.
+        Value of the constant feature, rounded to the dtype of X. If intercepts are regularized, a
+        larger value regularizes them less.
         """,
         Scope.PROBLEM,
         Option(
@@ -136,15 +139,15 @@ EXACT: Mapping[str, Parameter] = {
         ("array-like", dict, "taxonomy", None),
         "array-like of shape (n_classes, n_classes), dict of dicts or Taxonomy",
         """
-        Costs of mistakes, finite and at least 0, which are the margins that training asks for: the
+        Costs of mistakes, finite and at least 0. They are the margins required in training: the
         Crammer-Singer loss is max(0, max_{c != y_i} costs[y_i, c] - (w_{y_i} - w_c) . x_i). For
-        all formulations but "mmr", and not for binary "one_vs_rest".
+        all formulations except "mmr" and binary "one_vs_rest".
 
-        - array: row j, column c for predicting ``classes_[c]`` where ``classes_[j]`` is true, with
+        - array: row j, column c for predicting ``classes_[c]`` if ``classes_[j]`` is true, with
           0 on the diagonal; up to 4,096 classes.
         - dict: ``costs[true][predicted]`` by label; missing pairs cost 1.
         - pandas DataFrame: by the labels of its index (true) and its columns (predicted).
-        - ``Taxonomy``: the distances of its classes.
+        - ``Taxonomy``: the distances between its classes.
         """,
         Scope.PROBLEM,
         Option(
@@ -157,8 +160,8 @@ EXACT: Mapping[str, Parameter] = {
         (_names(CostScaling),),
         '{"margin", "slack"}',
         """
-        What `costs` do. "margin": they are the margins that training asks for. "slack": margins
-        are 1, and costs multiply the losses (Tsochantaridis et al. 2005), for "weston_watkins":
+        Effect of `costs`. "margin": costs are the required margins. "slack": margins are 1 and
+        costs multiply the losses (Tsochantaridis et al. 2005), only for "weston_watkins":
         sum_{c != y_i} costs[y_i, c] loss(1 - (w_{y_i} - w_c) . x_i).
         """,
         Scope.PROBLEM,
@@ -171,11 +174,11 @@ EXACT: Mapping[str, Parameter] = {
         (Names(("logit_adjustment",)), "array-like", dict, None),
         '"logit_adjustment", array-like of shape (n_classes,) or dict',
         """
-        Numbers that training adds to the scores of the classes, and prediction does not: a class
-        with a smaller offset ends with higher scores. "logit_adjustment": the logarithm of the
-        share of each class in the weights of the rows, which helps rare classes (Menon et al.
-        2021). An array is in the order of ``classes_``; a dict is by label, with 0 for classes
-        that it lacks. Not for binary "one_vs_rest".
+        Numbers that are added to the scores of the classes in training, but not in prediction: a
+        class with a smaller offset gets higher scores in prediction. "logit_adjustment": the
+        logarithm of the share of each class in the weights of the rows, which helps rare classes
+        (Menon et al. 2021). An array is in the order of ``classes_``; a dict is by label, and
+        missing classes have the offset 0. Not for binary "one_vs_rest".
         """,
         Scope.PROBLEM,
         Option(
@@ -187,26 +190,25 @@ EXACT: Mapping[str, Parameter] = {
     "max_iter": Parameter(
         (positive(Integral),),
         "int",
-        "Epochs at most.",
+        "Maximum number of epochs.",
         option=Option("epochs at most (1000)", metavar="N"),
     ),
     "warm_start": Parameter(
         BOOLEAN,
         "bool",
         """
-        Whether the next fit starts where this one ended: with the dual variables of the rows that
-        are there again, in whatever order. Also makes a fit that Ctrl-C stopped resumable.
+        Whether the next fit starts from the dual variables of this one, for the rows that are there
+        again, in any order. A fit that was stopped by Ctrl-C can then be resumed.
         """,
     ),
     "weights": Parameter(
         (_names(WeightsName),),
         '{"auto", "dense", "sparse"}',
         """
-        How W is held in memory. "dense": n_features x n_classes numbers. "sparse": a table of
-        classes for every feature, for "crammer_singer", "weston_watkins" and "one_vs_rest" with
-        thousands of classes; ``coef_`` is then sparse too. "auto" chooses by the number of classes
-        and the memory that the machine, or a limit on the process, leaves; ``verbose`` shows the
-        choice and its reason.
+        Storage of W during training. "dense": n_features x n_classes numbers. "sparse": a hash
+        table of classes for every feature, for "crammer_singer", "weston_watkins" and "one_vs_rest"
+        with thousands of classes; ``coef_`` is then sparse, too. "auto" chooses by the number of
+        classes and the available memory; ``verbose`` shows the choice and its reason.
         """,
         option=Option("how weights are held: for thousands of classes sparse (default: what fits)"),
     ),
@@ -215,9 +217,9 @@ EXACT: Mapping[str, Parameter] = {
         '"auto" or False',
         """
         "auto": features with the same rows and proportional values are trained as one feature if
-        that saves time, such as words that occur in one document only. Problem, ``coef_`` and
-        certificate are those of the given X. Not for dense rows, one-vs-rest with sparse weights,
-        the solvers for comparison, nor with `communicator`.
+        that saves time, for example words that occur in one document only. The problem, ``coef_``
+        and the certificate do not change. Ignored for dense rows, one-vs-rest with sparse weights,
+        the solvers for comparison, and with `communicator`.
         """,
         option=Option(
             "train equal or proportional features one by one (default: as one, if that pays)",
@@ -228,10 +230,10 @@ EXACT: Mapping[str, Parameter] = {
         (str, list, None),
         "str, list of str",
         """
-        Where to train: "cuda", "cuda:1" or another device of PyTorch, to which X is copied, whole
-        or, where it does not fit, block by block. Of several devices each trains a part of the
-        rows (logistic regression, squared hinge). None: where X lies, which is the CPU or, for
-        tensors of PyTorch and arrays of CuPy, their device.
+        Device of PyTorch to train on, for example "cuda" or "cuda:1". X is copied to the device,
+        or, if it does not fit, block by block. With several devices, each trains on a part of the
+        rows (logistic regression, squared hinge). None: the device of X if X is a PyTorch tensor or
+        CuPy array, else the CPU.
         """,
         Scope.RUN,
     ),
@@ -252,9 +254,8 @@ EXACT: Mapping[str, Parameter] = {
         (Method("Get_rank"), Method("send_receive"), None),
         "mpi4py.MPI.Comm",
         """
-        Processes that train one model together, such as ``MPI.COMM_WORLD``. Every rank has the same
-        fitted model afterwards; rank 0 alone prints and warns. An error on one rank ends all of
-        them.
+        Processes that train one model together, such as ``MPI.COMM_WORLD``. Every rank gets the
+        same fitted model; only rank 0 prints and warns. An error on one rank ends all ranks.
         """,
         Scope.RUN,
     ),
@@ -262,8 +263,9 @@ EXACT: Mapping[str, Parameter] = {
         (Names(("rows",)), None),
         '{"rows"}',
         """
-        What the processes of a communicator share. "rows": each calls ``fit`` with rows of its own,
-        their y and weights. Classes are those of all ranks together; a rank may have no row.
+        How the processes of a communicator divide the problem. "rows": each process calls ``fit``
+        with its own rows, their y and weights. The classes of all ranks are combined; a rank may
+        have no rows.
         """,
         Scope.RUN,
     ),
@@ -271,9 +273,9 @@ EXACT: Mapping[str, Parameter] = {
         (str, os.PathLike, None),
         "str or path-like",
         """
-        Folder for checkpoints of the training, from which it resumes after a crash, with `resume`;
-        rank 0 writes them. The last one is written at the end. The folder must hold none yet,
-        unless with `resume`.
+        Folder for checkpoints of the training. After a crash, `resume` continues from the newest
+        one. Rank 0 writes them, the last one at the end. Without `resume`, the folder must not hold
+        checkpoints yet.
         """,
         Scope.RUN,
         Option(
@@ -286,7 +288,8 @@ EXACT: Mapping[str, Parameter] = {
         (Range(Real, 0),),
         "float",
         """
-        Minutes between two checkpoints, at least; they are written after an epoch, and on Ctrl-C.
+        Minimum number of minutes between two checkpoints. They are written after an epoch, and on
+        Ctrl-C.
         """,
         Scope.RUN,
         Option("how often (default 10), between two epochs", metavar="N"),
@@ -295,9 +298,9 @@ EXACT: Mapping[str, Parameter] = {
         BOOLEAN,
         "bool",
         """
-        Whether to continue from the newest checkpoint in `checkpoint`, which must be of the same X,
-        y, weights, formulation, C, loss and intercept; everything else, such as the number of
-        processes, may differ. ``history_`` continues, and its epochs count for `max_iter`.
+        Whether to continue from the newest checkpoint in `checkpoint`. X, y, the weights of the
+        rows, formulation, C, loss and intercept must be the same; other settings, such as the
+        number of processes, may differ. ``history_`` continues; its epochs count for `max_iter`.
         """,
         Scope.RUN,
         Option(
@@ -310,8 +313,8 @@ EXACT: Mapping[str, Parameter] = {
         ("verbose",),
         "int",
         """
-        1 shows the progress, a bar in a terminal, else one line per epoch, and how weights are
-        held. 2: lines in a terminal, too.
+        1: show the storage of the weights and the progress, as a bar in a terminal, else one line
+        per epoch. 2: lines in a terminal, too.
         """,
         Scope.RUN,
     ),

@@ -20,45 +20,48 @@ SEARCH: Mapping[str, Parameter] = {
         (positive(Integral), Names(("path",)), "array-like"),
         'int, array-like or "path"',
         """
-        Values of C to compare. An int: so many between 1e-4 and 1e4, evenly on a log scale. "path":
-        all of `C_range`, each fold by a certified path (see ``c_path``).
+        Values of C to compare. An int: the number of values between 1e-4 and 1e4, evenly spaced on
+        a log scale. "path": all values in `C_range`, with a certified path per fold (see
+        ``c_path``).
         """,
     ),
     "C_range": Parameter(
         (tuple, list),
         "(float, float)",
-        'With ``Cs="path"``: C_min and C_max.',
+        'C_min and C_max for ``Cs="path"``.',
         option=Option("of C, with --path (default 0.01 100)", ("--C-range",)),
     ),
     "epsilon": Parameter(
         (positive(),),
         "float",
         """
-        With ``Cs="path"``: relative distance from the optimum to which the models of the folds are
-        proven.
+        Proven relative distance of the folds' models from the optimum, for ``Cs="path"``.
         """,
         option=Option("of --path: distance from P* (default 0.01)", metavar="E"),
     ),
     "cv": Parameter(
         ("cv_object",),
         "int, splitter or iterable",
-        "Folds: None for 5 stratified ones, an int for so many, or (train, test) pairs.",
+        """
+        Folds. None: 5 stratified folds. An int: the number of stratified folds. Otherwise a
+        splitter or an iterable of (train, test) pairs.
+        """,
     ),
     "scoring": Parameter(
         (str, callable, None),
         "str or callable",
         """
-        As in scikit-learn; None is the accuracy, "cost" minus the mean cost of mistakes, by
-        `costs`. "top_3_accuracy", or another number: the share of the rows whose label is among
-        the 3 best classes, also if a fold lacks classes.
+        A scorer of scikit-learn, or its name; None is the accuracy. "cost": the negative mean cost
+        of mistakes, by `costs`. "top_3_accuracy" (or a different number): the fraction of rows
+        whose label is among the 3 best classes, also if a fold lacks classes.
         """,
     ),
     "refit": Parameter(
         BOOLEAN,
         "bool",
         """
-        Whether to train on all rows with the chosen C. Otherwise the weights are the mean of the
-        folds' weights, and ``certificate_`` is None.
+        Whether to train on all rows with the chosen C. If False, the weights are the mean over the
+        folds, and ``certificate_`` is None.
         """,
     ),
     "one_standard_error": Parameter(
@@ -74,8 +77,8 @@ MULTILABEL: Mapping[str, Parameter] = {
         (Names(("zero", "tuned")), Range(Real, closed="neither")),
         '{"zero", "tuned"} or float',
         """
-        Score above which a label is predicted: 0, a number, or for each label the threshold with
-        the best cross-validated F1. "tuned" trains `n_folds` times more.
+        Score above which a label is predicted. "zero": 0. "tuned": for each label, the threshold
+        with the best cross-validated F1; this trains `n_folds` more models.
         """,
         Scope.PROBLEM,
         Option(
@@ -88,16 +91,17 @@ MULTILABEL: Mapping[str, Parameter] = {
         (Range(Integral, 2),),
         "int",
         """
-        Folds of the cross-validation of ``threshold="tuned"``, drawn at random. Labels of fewer
-        rows than that keep the threshold 0.
+        Number of random folds for ``threshold="tuned"``. Labels with fewer rows than folds keep the
+        threshold 0.
         """,
     ),
     "prune": Parameter(
         (Range(Real, 0),),
         "float",
         """
-        Weights of a smaller size are left out as a group of labels ends; ``certificate_`` is None
-        then. With very many labels the rest may fit into memory only so: 0.01 is usual.
+        Weights of a smaller magnitude are removed after each group of labels; ``certificate_`` is
+        then None. With very many labels, the weights may fit into memory only if small ones are
+        removed; 0.01 is usual.
         """,
         option=Option(
             "leave out smaller weights, for very many labels; nothing is proven then", metavar="P"

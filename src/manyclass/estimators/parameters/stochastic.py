@@ -1,4 +1,4 @@
-"""Parameters of stochastic training alone."""
+"""Parameters of stochastic training only."""
 
 from __future__ import annotations
 
@@ -18,56 +18,59 @@ STOCHASTIC: Mapping[str, Parameter] = {
     "alpha": Parameter(
         (positive(),),
         "float",
-        "Strength of the regularization, and inverse length of the steps; lambda in the source.",
+        """
+        Strength of the regularization (lambda in the reference). Also sets the length of the
+        steps, 1/(alpha t).
+        """,
         Scope.PROBLEM,
         Option("regularization (default 0.0001)", metavar="A"),
     ),
     "batch_size": Parameter(
         (positive(Integral),),
         "int",
-        'Rows in a step; "log_loss" keeps as many times n_classes numbers.',
+        'Rows per step. "log_loss" stores batch_size x n_classes numbers.',
         option=Option("rows in a step (default 1)", metavar="R"),
     ),
     "max_steps": Parameter(
         (positive(Integral), None),
         "int",
-        "Steps of ``fit`` at most; with ``warm_start``, earlier steps count.",
+        "Maximum number of steps of ``fit``; with ``warm_start``, earlier steps count.",
         option=Option("steps at most (default: no limit)", metavar="N"),
     ),
     "n_iter_no_change": Parameter(
         (positive(Integral),),
         "int",
-        "Epochs without improvement by `tol` after which training ends.",
+        "Training ends after this number of epochs without an improvement by `tol`.",
     ),
     "early_stopping": Parameter(
         BOOLEAN,
         "bool",
-        "Whether training ends by the accuracy on rows that are held out.",
+        "Whether to stop by the accuracy on held-out rows instead of the mean loss.",
         option=Option("hold out a tenth of the rows, and stop when their accuracy stops improving"),
     ),
     "validation_fraction": Parameter(
         (Range(Real, 0, 1, "neither"),),
         "float",
-        "Share of the rows that are held out; every class keeps one row for training.",
+        "Fraction of the rows that are held out; every class keeps at least one row for training.",
     ),
     "average": Parameter(
         ("boolean", Range(Integral, 0)),
         "bool or int",
         """
-        Whether the coefficients are a mean over the steps. True: step t has weight t^2. A positive
-        int: the steps after so many examples (of weight 1), all with the same weight (suffix
-        average). It takes a second array like W.
+        Whether the coefficients are an average over the steps. True: step t has weight t^2. A
+        positive int: the average of all steps after this number of examples (of weight 1), with
+        equal weights (suffix average). Needs a second array of the size of W.
         """,
         option=Option("average the weights of the steps"),
     ),
     "shuffle": Parameter(
         BOOLEAN,
         "bool",
-        "Whether each epoch takes the rows in a new random order, else in their own.",
+        "Whether each epoch uses a new random order of the rows. If False, rows keep their order.",
     ),
     "compute_objective": Parameter(
         BOOLEAN,
         "bool",
-        "Whether ``fit`` computes ``objective_``, in one more pass.",
+        "Whether ``fit`` computes ``objective_``, in an additional pass over the data.",
     ),
 }

@@ -1,8 +1,8 @@
 """The table of parameters: each is described once, for all estimators.
 
-Signatures stay explicit and have the defaults. The table has everything else. ``documented.py``
-fills in docstrings and constraints, ``persistence/model_schema.py`` leaves out of model files what
-belongs to a run, ``cli/parameter_options.py`` adds options to the command line. If an estimator
+Signatures are explicit and have the defaults. The table has everything else. ``documented.py``
+fills in docstrings and constraints, ``persistence/model_schema.py`` leaves parameters of a run out
+of model files, ``cli/parameter_options.py`` adds options to the command line. If an estimator
 differs, its own docstring or constraints have the entry.
 
 To add a parameter: an entry here, the signature of the estimator, and the solver that uses it.
@@ -21,5 +21,5 @@ PARAMETERS: Mapping[str, Parameter] = {**EXACT, **SEARCH, **MULTILABEL, **STOCHA
 
 
 def of_scope(*scopes: Scope) -> list[str]:
-    """Return the names of the parameters that belong to one of these."""
+    """Return the names of the parameters with one of these scopes."""
     return [name for name, parameter in PARAMETERS.items() if parameter.scope in scopes]

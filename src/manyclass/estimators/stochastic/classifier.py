@@ -41,40 +41,40 @@ class StochasticClassifier(
         log_loss     l = log sum_c exp(w_c . x) - w_y . x
         perceptron   l = max(0, max_{c != y} w_c . x - w_y . x)
 
-    by steps of length 1/(alpha t) on batches of rows. One objective for all classes, a few passes
-    over the data; nothing is proven about the result (``MulticlassSVC`` does that). With
-    alpha = 1/(n C), the hinge has the optimum of ``MulticlassSVC(C=C)``.
+    by steps of length 1/(alpha t) on batches of rows. All classes are trained together, in a few
+    passes over the data. There is no certificate (``MulticlassSVC`` has one). With
+    alpha = 1/(n C), the hinge loss has the same optimum as ``MulticlassSVC(C=C)``.
 
     Parameters
     ----------
     loss : {"hinge", "log_loss", "perceptron"}, default="hinge"
         "log_loss" gives probabilities. The perceptron's predictions do not depend on `alpha`.
     max_iter : int, default=1000
-        Epochs (passes over the rows) at most.
+        Maximum number of epochs (passes over the rows).
     tol : float or None, default=1e-3
-        Training ends when the mean loss of an epoch (or, with ``early_stopping``, the accuracy on
-        the rows held out) has not improved by `tol` for `n_iter_no_change` epochs. None: it ends
+        Training ends when the mean loss of an epoch (with ``early_stopping``, the accuracy on the
+        held-out rows) has not improved by `tol` for `n_iter_no_change` epochs. None: training ends
         after `max_iter` epochs or `max_steps` steps.
     intercept_scaling : float or "auto", default="auto"
         Value of the constant feature; a smaller value regularizes the intercepts more. "auto": 0.1
-        for sparse X, whose rows often have length one, else 1 (as with ``MulticlassSVC``).
+        for sparse X, because its rows often have length one; else 1 (as in ``MulticlassSVC``).
     class_weight : dict or "balanced", default=None
         Weight of each class; a class of weight 0 is left out by ``fit``. "balanced" weights class c
         by n / (k n_c), in ``fit`` only.
     class_offset : "logit_adjustment", array-like of shape (n_classes,) or dict, default=None
-        Numbers that training adds to the scores of the classes, and prediction does not: a class
-        with a smaller offset ends with higher scores. "logit_adjustment", in ``fit`` only: the
-        logarithm of the share of each class in the weights of the rows, which helps rare classes
-        (Menon et al. 2021). An array is in the order of ``classes_``; a dict is by label, with 0
-        for classes that it lacks.
+        Numbers that are added to the scores of the classes in training, but not in prediction: a
+        class with a smaller offset gets higher scores in prediction. "logit_adjustment", in
+        ``fit`` only: the logarithm of the share of each class in the weights of the rows, which
+        helps rare classes (Menon et al. 2021). An array is in the order of ``classes_``; a dict is
+        by label, and missing classes have the offset 0.
     warm_start : bool, default=False
-        Whether the next fit with the same classes continues from this one. Also makes a fit
-        that Ctrl-C stopped resumable.
+        Whether the next fit with the same classes continues from this one. A fit that was stopped
+        by Ctrl-C can then be resumed.
     weights : {"auto", "dense", "sparse"}, default="auto"
-        How W is held in memory. "sparse": a table of classes for every feature, for "hinge" and
-        "perceptron" with thousands of classes; ``coef_`` is then sparse too.
+        Storage of W during training. "sparse": a hash table of classes for every feature, for
+        "hinge" and "perceptron" with thousands of classes; ``coef_`` is then sparse, too.
     n_jobs : int, default=None
-        Threads (None = 1, -1 = all cores), for prediction and for batches large enough.
+        Threads (None = 1, -1 = all cores) for prediction and for large batches.
     random_state : int, RandomState instance, default=None
         Orders the rows. An int gives the same result every time, for the same `n_jobs`.
 
@@ -83,14 +83,14 @@ class StochasticClassifier(
     classes_ : ndarray of shape (n_classes,)
     coef_ : ndarray of shape (n_classes, n_features), or (1, n_features) when binary
         float32 for float32 X, else float64; a CSR array after sparse training or ``sparsify``. When
-        binary, the difference of the two classes' weights.
+        binary, the weights of the second class minus the weights of the first.
     intercept_ : ndarray of shape (n_classes,), or (1,) when binary
     n_iter_ : int
-        Epochs of the last call of ``fit``.
+        Number of epochs in the last call of ``fit``.
     n_steps_ : int
-        Steps so far.
+        Number of steps so far.
     weight_seen_ : float
-        Weight of all examples of these steps: of weight 1, their number.
+        Total weight of the examples in these steps; their number, if all have weight 1.
     intercept_scaling_ : float
         Value of the constant feature; 0 without an intercept.
     objective_ : float
@@ -99,11 +99,11 @@ class StochasticClassifier(
         One record per epoch of the last call: seconds, steps, mean loss, validation score.
     n_features_in_ : int
     feature_names_in_ : ndarray of shape ``(n_features_in_,)``
-        When X had string column names.
+        Only if X had string column names.
 
     See Also
     --------
-    MulticlassSVC : Trains to a proven distance from the optimum.
+    MulticlassSVC : Training to a proven distance from the optimum.
     sklearn.linear_model.SGDClassifier : One-vs-rest, one class after the other.
 
     References
@@ -192,12 +192,13 @@ class StochasticClassifier(
         Parameters
         ----------
         X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            Examples; float32 trains in float32, all else in float64. CSR without duplicate entries
-            is not copied; anything else is converted to CSR.
+            Training examples. float32 is trained in float32, any other dtype in float64. CSR
+            without duplicate entries is not copied; other formats are converted to CSR.
         y : array-like of shape (n_samples,)
             Classes: numbers or strings, at least two of them.
         sample_weight : array-like of shape (n_samples,), default=None
-            Not negative; a weight of 2 counts like two copies, of 0 like no row.
+            Non-negative weights. A weight of 2 counts like two copies of the row; a weight of 0
+            leaves the row out.
 
         Returns
         -------
@@ -250,20 +251,21 @@ class StochasticClassifier(
         n_features: int,
         dtype: DTypeLike = np.float32,
     ) -> Self:
-        """Train on rows that come in blocks, again and again: they need not fit into memory.
+        """Train on blocks of rows over several epochs; the data need not fit into memory.
 
         Parameters
         ----------
         blocks : iterable of (X, y)
-            Gone through once in every epoch, such as a list, or ``SvmlightBlocks(...).labelled()``;
-            an iterator, which can't begin again, will not do. With ``shuffle``, the rows of a block
-            are visited in random order; blocks come as they do, so none should be of one class.
+            Iterated once per epoch, for example a list or ``SvmlightBlocks(...).labelled()``; an
+            iterator is not accepted, as it ends after one epoch. With ``shuffle``, the rows of a
+            block are used in random order. The order of the blocks is kept, so each block should
+            hold several classes.
         classes : array-like of shape (n_classes,)
-            All classes that y may hold.
+            All classes that may occur in y.
         n_features : int
-            Columns of every X.
+            Number of columns of every X.
         dtype : {numpy.float32, numpy.float64}, default=numpy.float32
-            Type of the weights, to which X is converted.
+            Type of the weights; X is converted to it.
 
         Returns
         -------
@@ -272,8 +274,9 @@ class StochasticClassifier(
         Raises
         ------
         ValueError
-            If a block is not as ``fit`` wants it, or holds another class; with ``early_stopping``,
-            or "balanced" class weights, which need all rows at once.
+            If ``fit`` would not accept a block, or y holds a label that is not in `classes`; with
+            ``early_stopping``, "balanced" class weights or "logit_adjustment", which need all rows
+            at once.
         FloatingPointError, MemoryError
             As in ``fit``.
 
@@ -302,22 +305,22 @@ class StochasticClassifier(
         classes: ArrayLike | Literal["grow"] | None = None,
         sample_weight: ArrayLike | None = None,
     ) -> Self:
-        """Continue training with some rows, each of them visited once.
+        """Continue training with some rows, using each row once.
 
         Parameters
         ----------
         X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            Examples, converted to the type of the first ones.
+            Training examples, converted to the dtype of the first call.
         y : array-like of shape (n_samples,)
-            Their classes.
+            Classes of the rows.
         classes : array-like of shape (n_classes,) or "grow", default=None
-            All classes that y will ever hold; needed in the first call, unless the model is fitted.
-            With "grow", labels of y that are not among the classes become classes: their weights
-            begin at 0, the number of steps and the other weights stay. Such a call copies all
-            weights, so announce the classes that you know.
+            All classes that may ever occur in y. Required in the first call, unless the model is
+            fitted. With "grow", new labels in y become classes: their weights start at 0; the other
+            weights and the number of steps do not change. Adding classes copies all weights, so
+            pass the classes that you know in the first call.
         sample_weight : array-like of shape (n_samples,), default=None
-            Not negative. Rows of weight 0 count as no rows: if all have it, nothing changes. In a
-            first call with classes, W is then 0.
+            Non-negative weights. Rows of weight 0 are ignored. If all weights are 0, the model does
+            not change; in a first call with classes, W is then 0.
 
         Returns
         -------
@@ -326,22 +329,23 @@ class StochasticClassifier(
         Raises
         ------
         ValueError
-            As in ``fit``, or if the classes are missing or others than before, if "grow" finds
-            text beside numbers or one class only; with
-            ``early_stopping``, or "balanced" class weights, which need all rows at once.
+            As in ``fit``; if the classes are missing or differ from earlier calls; if "grow" finds
+            both text and numbers, or only one class; with ``early_stopping``, "balanced" class
+            weights or "logit_adjustment", which need all rows at once.
         FloatingPointError, MemoryError
             As in ``fit``.
 
         Notes
         -----
-        With ``shuffle=False``, pieces give what ``fit`` with ``max_iter=1`` gives for the whole, if
-        no batch is cut: pieces of a multiple of `batch_size` rows. After Ctrl-C the steps that were
-        made count. `max_iter`, `max_steps` and `tol` are for ``fit``. An int as `random_state`
-        gives every piece of the same length the same order. A mean of the coefficients (`average`)
-        restarts after ``load_model``, and after a ``fit`` without ``warm_start``.
+        With ``shuffle=False``, calls with parts of the data give the same result as ``fit`` with
+        ``max_iter=1`` on all data, if the number of rows per call is a multiple of `batch_size`.
+        After Ctrl-C, the completed steps are kept. `max_iter`, `max_steps` and `tol` are ignored.
+        With an int as `random_state`, calls with the same number of rows use the same order. The
+        average of the coefficients (`average`) restarts after ``load_model``, and after a ``fit``
+        without ``warm_start``.
 
-        Threads that share a model take turns in ``fit``, ``fit_blocks`` and ``partial_fit``; those
-        that predict meanwhile do so with the model before or after a call.
+        If threads share a model, one at a time runs ``fit``, ``fit_blocks`` or ``partial_fit``.
+        Predictions in other threads use the model before or after such a call.
 
         Examples
         --------

@@ -61,7 +61,7 @@ from manyclass.utils.progress import progress
 from manyclass.utils.types import Array, DType, Rows, RowsLike, Settings
 from manyclass.utils.user_warning import warn_user
 
-# Locks of models, kept outside them so that copies do not share them.
+# Locks of models, stored outside the models so that copies do not share them.
 TURNS: WeakKeyDictionary[StochasticModel, threading.RLock] = WeakKeyDictionary()
 TURNS_CHANGE = threading.Lock()
 OF_INPUT = (*INPUT_ATTRIBUTES, "objective_")
@@ -70,11 +70,11 @@ OF_INPUT = (*INPUT_ATTRIBUTES, "objective_")
 class StochasticModel(LinearClassifier):
     """Mixin whose coefficients are computed on access.
 
-    To turn the sums of a run into coefficients takes a pass over all of them, which a stream of
-    small pieces could not afford after each of them.
+    Computing the coefficients takes a pass over all weights, which would be too slow after every
+    small call of ``partial_fit``.
     """
 
-    _learnt: Learnt | None  # the weights of predictions, if not those of the run
+    _learnt: Learnt | None  # the weights for prediction, if they differ from the run's
     _running: StochasticRun | None  # the run that training continues
 
     @property
@@ -104,7 +104,7 @@ class StochasticModel(LinearClassifier):
         raise AttributeError(f"{type(self).__name__!r} object is not fitted")
 
     def _replace(self, learnt: Learnt) -> None:
-        """Take other coefficients; the run would not know them."""
+        """Replace the coefficients and end the run, which has different ones."""
         self.__dict__.update(_learnt=learnt, _running=None)
 
     def _as_of_now(self) -> Self:
@@ -117,7 +117,7 @@ class StochasticModel(LinearClassifier):
     # Training, by one thread at a time
 
     def _like_this(self) -> Self:
-        """Return what the validation of the input may write to."""
+        """Return the estimator that the validation of the input may modify."""
         return super()._as_of_now()
 
     def _turn(self) -> threading.RLock:
@@ -126,7 +126,7 @@ class StochasticModel(LinearClassifier):
             return TURNS.setdefault(self, threading.RLock())
 
     def _input_settings(self, X: Rows, *, go_on: bool) -> InputSettings:
-        """Return the preprocessing settings of rows like these; resuming keeps the bias value."""
+        """Return the preprocessing settings for rows like X; resuming keeps the bias value."""
         shares_little = is_sparse(X) and X.nnz < SPARSE * X.shape[0] * X.shape[1]
         bias = 0.0
         if self.fit_intercept and self.intercept_scaling == "auto":
@@ -149,7 +149,7 @@ class StochasticModel(LinearClassifier):
         return Plan(self.loss, size, self.shuffle, n_jobs, self._offsets(blocks, classes))
 
     def _offsets(self, blocks: Iterable[Dataset], classes: Array) -> NDArray[np.float64] | None:
-        """Return what training adds to the scores of the classes."""
+        """Return the offsets that training adds to the scores of the classes."""
         if self.class_offset is None:
             return None
         if isinstance(self.class_offset, str):  # of ``fit``, which has one block
@@ -176,7 +176,7 @@ class StochasticModel(LinearClassifier):
     def _known_classes(
         self, classes: ArrayLike | None, y: Array, sample_weight: ArrayLike | None
     ) -> Array:
-        """Return all classes, given those of a call of ``partial_fit`` and its y."""
+        """Return all classes, from the arguments ``classes`` and ``y`` of ``partial_fit``."""
         before: Array | None = getattr(self, "classes_", None)
         if isinstance(classes, str):
             if classes != "grow":
@@ -203,7 +203,7 @@ class StochasticModel(LinearClassifier):
     def _started(
         self, shape: Shape, classes: Array, input_settings: InputSettings, *, go_on: bool
     ) -> StochasticRun:
-        """Begin at W = 0 or, to ``go_on`` with the same classes or more, where training ended."""
+        """Begin at W = 0 or, with ``go_on`` and the same or more classes, where training ended."""
         check_weights(self.loss, self.weights)
         before: Array | None = getattr(self, "classes_", None) if go_on else None
         if before is not None and are_more(classes, before):
@@ -257,8 +257,8 @@ class StochasticModel(LinearClassifier):
         given: Self,
         score: Callable[[StochasticRun], float] | None = None,
     ) -> Status:
-        """Train to the end, and adopt the fitted weights; the input was like that of ``given``."""
-        if self.warm_start:  # an interrupt leaves the model, and the run for the next fit
+        """Train to the end, and set the fitted weights; the input is described by ``given``."""
+        if self.warm_start:  # an interrupt keeps the model, and the run for the next fit
             old = self._now() if hasattr(self, "classes_") else None
             self.__dict__.update(_learnt=old, _running=running)
 
@@ -290,7 +290,7 @@ class StochasticModel(LinearClassifier):
     def _train_blocks(
         self, blocks: Iterable[tuple[Rows, ArrayLike]], classes: Array, shape: Shape
     ) -> Status:
-        """Train on rows that come in blocks, again and again."""
+        """Train on blocks of rows over several epochs."""
         with self._turn():
             given = self._like_this()
             first = next((X for X, _ in blocks), None)
@@ -326,7 +326,7 @@ class StochasticModel(LinearClassifier):
             self._train_once(dataset, running, given)
 
     def _train_once(self, dataset: Dataset, running: StochasticRun, given: Self) -> None:
-        """Visit some rows once; steps that were made before Ctrl-C count."""
+        """Visit some rows once; the steps before Ctrl-C are kept."""
         began, steps, loss = time.perf_counter(), running.run.clock.steps, np.nan
         plan = self._plan([dataset], running.classes)
         with running.moving:
@@ -334,7 +334,7 @@ class StochasticModel(LinearClassifier):
                 loss = running.run.epoch([dataset], plan, self._rng())
             finally:
                 made = running.run.clock.steps
-                if made > steps or not np.isnan(loss):  # else there was an error before any step
+                if made > steps or not np.isnan(loss):  # else an error came before any step
                     seconds = time.perf_counter() - began
                     self._adopt(running, [StochasticRecord(1, seconds, made, loss)], given)
 
@@ -345,9 +345,9 @@ class StochasticModel(LinearClassifier):
         given: Self,
         learnt: Learnt | None = None,
     ) -> None:
-        """Take the weights of a run, which continues unless it has ended in ``learnt``.
+        """Set the weights of a run, which continues unless it has ended in ``learnt``.
 
-        All at once: other threads that predict have the old model or the new one.
+        They are set at once, so that predictions in other threads use the old or the new model.
         """
         running.run.forget()
         state = {name: value for name, value in self.__dict__.items() if name not in OF_INPUT}

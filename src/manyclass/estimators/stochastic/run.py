@@ -24,14 +24,15 @@ from manyclass.utils.input_rows import FLOATS
 from manyclass.utils.labels import LabelError, labels_of
 from manyclass.utils.types import Array, DType, Rows, Settings
 
-# Value of the appended feature where rows are sparse. Their length is often one: a feature of 1
-# would be as long as all others together, its steps too long (SGDClassifier takes 0.01 of them).
+# Value of the appended feature for sparse rows. Sparse rows often have length one: a feature of 1
+# would be as large as all other features together, and its steps too long (SGDClassifier scales
+# the steps of the intercept by 0.01).
 SPARSE_BIAS = 0.1
 Learnt = tuple[Coefficients, Array]  # coefficients and intercepts
 
 
 class StochasticRun:
-    """A run that may continue, and its current coefficients.
+    """A training run that may continue, and its current coefficients.
 
     Parameters
     ----------
@@ -43,7 +44,7 @@ class StochasticRun:
     Attributes
     ----------
     moving : RLock
-        Held during steps: readers of W wait for the last of them.
+        Held during steps, so that readers of W wait for the last step.
     """
 
     def __init__(self, run: Stochastic, classes: Array, bias: float) -> None:
@@ -87,13 +88,13 @@ class InputSettings(NamedTuple):
     """Settings of the input: bias, sparsity, batch size."""
 
     bias: float  # value of the appended feature
-    is_sparse: bool  # whether they share few features
-    n_rows: int  # of the first block, where there are several
+    is_sparse: bool  # whether rows share few features
+    n_rows: int  # of the first block, if there are several
 
 
 @dataclass(frozen=True, slots=True)
 class Blocks:
-    """Blocks of rows as data sets, as often as they are asked for."""
+    """Blocks of rows as data sets; can be iterated several times."""
 
     estimator: BaseEstimator
     blocks: Iterable[tuple[Rows, ArrayLike]]
@@ -115,12 +116,12 @@ def shape_of(dataset: Dataset) -> Shape:
 
 
 def two_at_least(classes: Array) -> Array:
-    """Return the classes if there are two.
+    """Return the classes if there are at least two.
 
     Raises
     ------
     ValueError
-        If not.
+        If there are fewer.
     """
     if len(classes) < 2:
         raise ValueError(f"training needs at least two classes; there is {len(classes)}")
@@ -128,12 +129,12 @@ def two_at_least(classes: Array) -> Array:
 
 
 def grown(before: Array | None, y: Array) -> Array:
-    """Return the classes so far and those of y, ascending.
+    """Return the classes so far and the classes of y, ascending.
 
     Raises
     ------
     ValueError
-        If there are fewer than two, or text and numbers.
+        If there are fewer than two, or both text and numbers.
     """
     known = [] if before is None else before.tolist()
     try:
@@ -151,7 +152,7 @@ def grown(before: Array | None, y: Array) -> Array:
 
 
 def are_more(classes: Array, before: Array) -> bool:
-    """Whether classes are those before, and others; booleans are no numbers."""
+    """Whether classes include the earlier ones and new ones; booleans differ from numbers."""
     alike = (classes.dtype.kind == "b") == (before.dtype.kind == "b")
     return alike and len(before) < len(classes) and bool(np.isin(before, classes).all())
 
@@ -173,7 +174,7 @@ def epoch_line(record: StochasticRecord) -> str:
 
 
 def checked_width(n_features: int) -> int:
-    """Return a number of features that the compiled core can count."""
+    """Return a number of features if the compiled core can represent it."""
     width = operator.index(n_features)
     if not 0 < width < MAX_INDEX:
         raise ValueError(f"n_features must be from 1 to 2^31 - 2, got {n_features}")
@@ -181,7 +182,7 @@ def checked_width(n_features: int) -> int:
 
 
 def checked_dtype(dtype: DTypeLike) -> DType:
-    """Return a type that the compiled core knows."""
+    """Return a dtype if the compiled core supports it."""
     if np.dtype(dtype) not in FLOATS:
         raise ValueError(f"dtype must be float32 or float64, got {np.dtype(dtype)}")
     return np.dtype(dtype)

@@ -1,4 +1,4 @@
-"""Rows of a stream, and rows that are held out of training."""
+"""Rows of a stream, and held-out rows."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def stream_data(
     classes: Array,
     bias: float,
 ) -> Dataset:
-    """Turn some rows of a stream, whose classes are known, into a data set.
+    """Turn some rows of a stream with known classes into a data set.
 
     Parameters
     ----------
@@ -34,14 +34,14 @@ def stream_data(
     Returns
     -------
     Dataset
-        Of rows with a positive weight; there may be none.
+        The rows with a positive weight; there may be none.
 
     Raises
     ------
     ValueError
-        If y holds another class.
+        If y holds a label that is not in `classes`.
     """
-    if sample_weight is not None and not np.any(sample_weight):  # scikit-learn refuses them
+    if sample_weight is not None and not np.any(sample_weight):  # scikit-learn refuses empty arrays
         check_consistent_length(X, sample_weight)
         X, y, weights = X[:0], y[:0], np.zeros(0)
     else:
@@ -65,7 +65,7 @@ def hold_out(
     share: float,
     rng: np.random.Generator,
 ) -> tuple[Sample, Sample]:
-    """Draw rows to hold out, of those with a positive weight; one row of every class stays.
+    """Draw held-out rows from the rows with a positive weight; one row of every class stays.
 
     Parameters
     ----------
@@ -73,7 +73,7 @@ def hold_out(
     y : ndarray of shape (n,)
     sample_weight : array-like of shape (n,) or None
     share : float
-        Of the rows, to hold out.
+        Fraction of the rows to hold out.
     rng : numpy.random.Generator
 
     Returns

@@ -1,4 +1,4 @@
-"""Tables of other programs in batches of rows: open_table.py and what it reads them by.
+"""Tables of other programs, read in batches of rows.
 
-May import utils and the files of io/ below. Begin with open_table.py.
+May import utils and the lower modules of io/. Begin with open_table.py.
 """

@@ -1,4 +1,4 @@
-"""Tables in NumPy's files: one array with the labels in a column, or an archive of two arrays."""
+"""Tables in NumPy files: an array with the labels in a column, or an archive of two arrays."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ BATCH_ROWS = 1 << 15
 
 
 class ArrayTable:
-    """A table of arrays, in memory or mapped."""
+    """A table of arrays, in memory or memory-mapped."""
 
     names: list[str] | None = None
 
@@ -35,7 +35,7 @@ class ArrayTable:
         self._dtype = dtype or natural
 
     def coded_labels(self) -> CodedLabels:
-        """Return what the labels of the batches are added to."""
+        """Return the object that collects the labels of the batches."""
         return CodedLabels(self._where, "the labels")
 
     def batches(self) -> Iterator[tuple[Array, Array | None]]:
@@ -61,7 +61,7 @@ def read_npy(
     dtype: DType | None,
     dropped: Sequence[str] = (),
 ) -> Table:
-    """Return a mapped array; columns have numbers, from 0."""
+    """Return a memory-mapped array; columns are numbered from 0."""
     with readable(name):
         array = np.load(name, mmap_mode="r")
     _check_array(name, array)
@@ -72,9 +72,9 @@ def read_npy(
     less = {at, *(_number(name, one, width) for one in dropped)}
     columns = given or [column for column in range(width) if column not in less]
     if not columns:
-        raise ValueError(f"{name}: has no column beside the label and those that are dropped")
+        raise ValueError(f"{name}: has no columns except the label and dropped columns")
     if at in columns:
-        raise ValueError(f"{name}: column {at} is the label, and a feature")
+        raise ValueError(f"{name}: column {at} is both the label and a feature")
     X = array if len(columns) == width else array[:, columns]
     y = None if at is None else checked_labels(array[:, at], name, f"column {at}")
     return ArrayTable(name, X, None if y is None else _whole(y), dtype)
@@ -93,7 +93,7 @@ def _number(name: str, text: str, width: int) -> int:
 
 
 def _whole(y: Array) -> Array:
-    """Return labels that are whole numbers as such: an array has one type for all its columns."""
+    """Convert whole numbers to integer labels, as an array has one dtype for all columns."""
     whole = y.dtype.kind == "f" and (y == np.rint(y)).all()
     return y.astype(np.int64) if whole else y
 
@@ -107,7 +107,7 @@ def read_npz(
 ) -> Table:
     """Return the arrays of an archive."""
     if dropped:
-        raise ValueError(f"{name}: holds arrays, of which one is X; it has no columns to drop")
+        raise ValueError(f"{name}: holds arrays, which have no columns to drop")
     names = listed(features) or ["X"]
     if len(names) > 1:
         raise ValueError(f"{name}: X is one of its arrays; name one with features=")
@@ -127,14 +127,14 @@ def read_npz(
 
 
 def _array(name: str, arrays: NpzFile, one: str) -> Array:
-    """Return an array of an archive; those of Python's objects are pickles, and stay closed."""
+    """Return an array of an archive; arrays of Python objects are pickles, and are not read."""
     try:
         return np.asarray(arrays[one])
     except ValueError as error:
         if "allow_pickle" not in str(error):
             raise
         raise ValueError(
-            f"{name}: {one!r} holds Python's objects; save text as such (y.astype(str))"
+            f"{name}: {one!r} holds Python objects; save text as str (y.astype(str))"
         ) from None
 
 

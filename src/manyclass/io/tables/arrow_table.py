@@ -1,4 +1,4 @@
-"""Rows and labels of tables that Arrow holds."""
+"""Rows and labels of Arrow tables."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ if TYPE_CHECKING:
     import pandas as pd
     import pyarrow as pa
 
-# Of columns of features and one of labels, an iterator of batches with these columns at least.
+# Takes feature columns and the label column; returns batches with at least these columns.
 Batches: TypeAlias = "Callable[[list[str], str | None], Iterator[pa.RecordBatch]]"
 
 
 def is_vector(arrow: ModuleType, kind: pa.DataType) -> bool:
-    """Whether values of this type of Arrow are lists of numbers."""
+    """Whether values of this Arrow type are lists of numbers."""
     types = arrow.types
     lists = types.is_list(kind) or types.is_large_list(kind) or types.is_fixed_size_list(kind)
     return bool(lists and is_number(arrow, kind.value_type))
@@ -49,7 +49,7 @@ def index_columns(schema: pa.Schema) -> list[str]:
 
 
 def _told(features: list[str], index: list[str]) -> str:
-    """Return the columns that are features, and those of an index that are none, in words."""
+    """Describe the feature columns, and the index columns that are left out."""
     left = [name for name in index if name not in features]
     without = f"; left out, the index of a data frame: {first_of(left)}" if left else ""
     return f"features are the columns {first_of(features)}{without}"
@@ -101,9 +101,9 @@ class ArrowTable:
             if name not in known:
                 raise ValueError(f"{where}: {no_column(name, known)}")
         if label in self._features:
-            raise ValueError(f"{where}: the column {label!r} is the label, and a feature")
+            raise ValueError(f"{where}: the column {label!r} is both the label and a feature")
         if not self._features:
-            raise ValueError(f"{where}: has no column beside the label")
+            raise ValueError(f"{where}: has no columns except the label")
         kinds = [schema.field(name).type for name in self._features]
         if not any_kind:
             self._check_kinds(kinds)
@@ -138,7 +138,7 @@ class ArrowTable:
                 first += len(X)
 
     def frame(self) -> tuple[pd.DataFrame, Array | None]:
-        """Return the features as a pandas DataFrame, of their own types, and the labels."""
+        """Return the features as a pandas DataFrame with their own types, and the labels."""
         parts, labels, first = [], self.coded_labels(), 0
         with readable(self._where):
             for batch in self._read(self._features, self._label):
@@ -147,7 +147,7 @@ class ArrowTable:
                     labels.add(self._labels(batch, first))
                 first += batch.num_rows
         if not first:
-            raise ValueError(f"{self._where}: has no row")
+            raise ValueError(f"{self._where}: has no rows")
         frame = self._arrow.concat_tables(parts).to_pandas()
         return frame, None if self._label is None else labels.vector()
 
@@ -168,7 +168,7 @@ class ArrowTable:
         return np.ascontiguousarray(X)
 
     def _name(self, widths: list[int]) -> None:
-        """Name the columns of X: of a vector by their places."""
+        """Set the names of the columns of X; elements of a vector are numbered."""
         if self.names is None:
             self.names = [
                 f"{name}[{i}]" if is_vector else name
@@ -200,7 +200,7 @@ class ArrowTable:
         return np.asarray(column.to_numpy(zero_copy_only=False))
 
     def _refuse_gaps(self, column: pa.Array, name: str, first: int, width: int = 0) -> None:
-        """Refuse missing values; `width`: there are so many for a row, those of its vector."""
+        """Refuse missing values; `width` is the number of values per row, for vectors."""
         if column.null_count:
             at = int(np.flatnonzero(column.is_null().to_numpy(zero_copy_only=False))[0])
             row, place = divmod(at, width or 1)

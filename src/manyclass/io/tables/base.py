@@ -1,4 +1,4 @@
-"""The interface of tables, and the errors of those who read them."""
+"""The interface of tables, and errors of reading."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 SINGLE, DOUBLE = np.dtype(np.float32), np.dtype(np.float64)
-# What readers of damaged files raise.
+# Errors of reading damaged files.
 ODDITIES = (
     ValueError,
     TypeError,
@@ -43,14 +43,14 @@ ODDITIES = (
 class Table(Protocol):
     """Rows and labels that can be read in batches."""
 
-    names: list[str] | None  # of the columns of X, of vectors once a batch is read; or None
-    taken: str  # which columns are features
+    names: list[str] | None  # names of the columns of X, for vectors once a batch is read; or None
+    taken: str  # description of the features
 
     def batches(self) -> Iterator[tuple[Array, Array | None]]:
-        """Yield rows, float32 or float64, and their labels, None where none are asked for."""
+        """Yield rows, float32 or float64, and their labels, or None if no labels are requested."""
 
     def coded_labels(self) -> CodedLabels:
-        """Return what the labels of the batches are added to, which gives them their type."""
+        """Return the object that collects the labels of the batches and determines their type."""
 
 
 def pyarrow_for(what: str) -> ModuleType:
@@ -64,7 +64,7 @@ def pyarrow_for(what: str) -> ModuleType:
 
 
 def is_number(arrow: ModuleType, kind: pa.DataType) -> bool:
-    """Whether values of this type of Arrow are numbers."""
+    """Whether values of this Arrow type are numbers."""
     types = arrow.types
     number = types.is_integer(kind) or types.is_floating(kind) or types.is_decimal(kind)
     return bool(number or types.is_boolean(kind) or types.is_null(kind))
@@ -97,7 +97,7 @@ def checked_labels(y: object, where: str, name: str, first: int = 0) -> Array:
 
 
 def listed(features: Sequence[str] | None) -> list[str] | None:
-    """Return names of columns as a list; a text is one name."""
+    """Return names of columns as a list; a string is one name."""
     return [features] if isinstance(features, str) else None if features is None else [*features]
 
 
@@ -113,5 +113,5 @@ def without(where: str, columns: Sequence[str], dropped: Sequence[str]) -> list[
 
 
 def no_column(name: str, known: Sequence[str], what: str = "column") -> str:
-    """Return the message for a column that is not there."""
+    """Return the message for a missing column."""
     return f"has no {what} {name!r}; there are {first_of(known)}{meant(name, known)}"

@@ -1,4 +1,4 @@
-"""Labels that come in batches: checked, and numbered in the order of their first appearance."""
+"""Labels in batches: checked, and numbered in order of their first appearance."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class CodedLabels:
     def __init__(self, where: str, name: str, *, written: bool = False) -> None:
         self._where, self._name, self._written = where, name, written
         self._places: dict[Label, int] = {}
-        self._rows: list[int] = []  # where each appears first
+        self._rows: list[int] = []  # row of the first appearance of each label
         self._codes: list[NDArray[np.int32]] = []
         self._kind: str | None = None
         self._n_rows = 0
@@ -31,7 +31,7 @@ class CodedLabels:
             return
         kind = KINDS.get(y.dtype.kind, "numbers")
         if self._kind not in (None, kind):
-            raise ValueError(f"labels before are {self._kind}, these are {kind}")
+            raise ValueError(f"previous labels are {self._kind}, these are {kind}")
         self._kind = kind
         own, first, inverse = np.unique(y, return_index=True, return_inverse=True)
         places = []
@@ -43,7 +43,7 @@ class CodedLabels:
         self._n_rows += len(y)
 
     def finish(self) -> tuple[Array, NDArray[np.int32]]:
-        """Return the classes, ascending, and the place of each row's label in them.
+        """Return the classes, ascending, and the class index of each row.
 
         Refuse labels that all together are of a type that does not keep one of them.
         """

@@ -1,4 +1,4 @@
-"""Text with a line of names above its columns (CSV), in batches of rows."""
+"""Text files with the names of the columns in the first line (CSV), in batches of rows."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from pyarrow.csv import CSVStreamingReader
 
 CSV_BLOCK = 1 << 24  # bytes
-ROWS_CHECKED = 1 << 20  # about a block of short ones
+ROWS_CHECKED = 1 << 20  # about a block of short rows
 DELIMITERS = ",;\t"
 TO_UTF8 = "save it in UTF-8 (the program that wrote it can, or iconv)"
 SVMLIGHT = re.compile(rb"[^\s,;:]+ +[0-9]+: *[-+.0-9eE]+( |\r?$)")  # a row
@@ -38,7 +38,7 @@ class CsvFile:
         self._arrow, self._name, self._texts = arrow, name, texts
         self._delimiter = _delimiter(_header(arrow, name), name)
         with CsvStream(arrow, name) as stream:
-            stream.most = 2 * CSV_BLOCK  # the first block says what the types are
+            stream.most = 2 * CSV_BLOCK  # the first block determines the types
             try:
                 with self._reading(stream) as reader:
                     self.schema: pa.Schema = reader.schema
@@ -47,7 +47,7 @@ class CsvFile:
                 raise
 
     def batches(self, features: list[str], label: str | None) -> Iterator[pa.RecordBatch]:
-        """Yield rows of these columns: numbers as floats, labels as they are written."""
+        """Yield rows of these columns: numbers as floats, labels as text."""
         types = self._types(features, label)
         with CsvStream(self._arrow, self._name) as stream:
             try:
@@ -63,12 +63,12 @@ class CsvFile:
                 self._check()
 
     def _types(self, features: list[str], label: str | None) -> dict[str, pa.DataType]:
-        """Return the types of these columns, of which the first block shows a part."""
+        """Return the types of these columns, as far as the first block determines them."""
         arrow, kinds = self._arrow, {field.name: field.type for field in self.schema}
         for one in (*features, label):
             if one is not None and arrow.types.is_binary(kinds[one]):
                 raise ValueError(f"{self._name}: the column {one!r} is not UTF-8; {TO_UTF8}")
-        # Whole numbers of the first block may be others later on.
+        # A column of whole numbers in the first block may hold fractions later.
         types = {
             one: arrow.float64() if is_number(arrow, kinds[one]) else kinds[one] for one in features
         }
@@ -84,7 +84,7 @@ class CsvFile:
     ) -> Iterator[CSVStreamingReader]:
         """Read a stream; at the end, wait for the threads of pyarrow that read ahead.
 
-        They call the stream, which would abort a process that ends meanwhile.
+        They call the stream, which would abort the process if it ended meanwhile.
         """
         from pyarrow import csv
 
@@ -103,11 +103,11 @@ class CsvFile:
                     pass
 
     def check_beginning(self) -> None:
-        """Refuse the file by its first bad line, if there is one in its beginning."""
+        """Raise the error of the first bad line in the beginning of the file, if there is one."""
         self._check(most=ROWS_CHECKED)
 
     def _check(self, words: str = "", most: int | None = None) -> None:
-        """Refuse the file by its first bad line, if there is one; ``words``: pyarrow's error."""
+        """Raise the error of the first bad line, if there is one; ``words`` is pyarrow's error."""
         with CsvStream(self._arrow, self._name) as stream:
             try:
                 check_lines(stream, self._delimiter, words, most)
@@ -121,7 +121,7 @@ def _labels_of(batch: pa.RecordBatch, label: str) -> list[str]:
 
 
 def _is_odd(labels: list[str]) -> bool:
-    """Whether labels show that lines were not read as they were meant."""
+    """Whether labels show that lines were not split correctly."""
     return any("\n" in label or label.startswith(BOM) for label in labels)
 
 
@@ -131,13 +131,14 @@ def _header(arrow: ModuleType, name: str) -> str:
         start = stream.read(1 << 16)
     other = kind_of(start[:LONGEST])
     if other is not None:
-        raise ValueError(f"{name}: is {other}, and no table of Parquet, Arrow, CSV or NumPy")
+        raise ValueError(f"{name}: is {other}, not a table (Parquet, Arrow, CSV or NumPy)")
     line = start.partition(b"\n")[0]
     if start.startswith(WIDE_TEXT) or b"\0" in line:
-        raise ValueError(f"{name}: is in UTF-16 or no text; {TO_UTF8}")
+        raise ValueError(f"{name}: is in UTF-16 or not text; {TO_UTF8}")
     if SVMLIGHT.match(line):
         raise ValueError(
-            f"{name}: is svmlight text, whose rows begin with their label: name no columns"
+            f"{name}: is svmlight text, where rows begin with their label; leave out names of "
+            "columns"
         )
     try:
         return line.decode()
@@ -146,7 +147,7 @@ def _header(arrow: ModuleType, name: str) -> str:
 
 
 def _delimiter(line: str, name: str) -> str:
-    """Return what separates the names of the first line, some of them perhaps within quotes."""
+    """Return the delimiter of the first line, whose names may be quoted."""
     bare = re.sub(r'"[^"]*"', "", line)
     likely = max(DELIMITERS, key=bare.count)
     return likely if bare.count(likely) else DELIMITER.get(text_suffix(Path(name)), ",")

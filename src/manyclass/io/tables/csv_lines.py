@@ -1,4 +1,4 @@
-"""The first bad line of a CSV file: quotes, columns, byte order marks, words among numbers."""
+"""Search for the first bad line of a CSV file: quotes, columns, byte order marks, bad numbers."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ AFTER_QUOTE = (
 
 
 class BadLineError(Exception):
-    """A line that cannot be read, by its number, and why."""
+    """A line that cannot be read, with its number and the reason."""
 
     def __init__(self, line: int, words: str) -> None:
         super().__init__(line, words)
@@ -53,7 +53,7 @@ def check_lines(
 
 
 def _check_row(row: list[str], names: list[str], wrong: tuple[int, str] | None, line: int) -> None:
-    """Refuse a row; `wrong`: column and cell of the row that pyarrow refuses."""
+    """Check a row; `wrong` is the column and cell that pyarrow refuses."""
     try:
         "".join(row).encode()
     except UnicodeEncodeError:
@@ -61,7 +61,11 @@ def _check_row(row: list[str], names: list[str], wrong: tuple[int, str] | None, 
     if row and row[0].startswith(BOM):
         raise BadLineError(line, JOINED)
     if row and len(row) != len(names):
-        raise BadLineError(line, f"has {len(row)} columns, and the first line {len(names)} names")
+        raise BadLineError(
+            line, f"has {len(row)} columns, but the first line has {len(names)} names"
+        )
     if wrong is not None and row is not names and row and row[wrong[0]].strip() == wrong[1].strip():
         cell, name = wrong[1], names[wrong[0]]
-        raise BadLineError(line, f"the column {name!r} holds {cell!r}, and the rows before numbers")
+        raise BadLineError(
+            line, f"the column {name!r} holds {cell!r}, but the previous rows hold numbers"
+        )

@@ -1,4 +1,4 @@
-"""Files as pyarrow reads them, whatever their names are; text decompressed, its quotes counted."""
+"""Files of any name for pyarrow; text is decompressed, and its quotes are counted."""
 
 from __future__ import annotations
 
@@ -35,11 +35,11 @@ class CsvStream(io.RawIOBase):
         self.n_quotes = 0  # that were read
 
     def readable(self) -> bool:
-        """Say that it can be read."""
+        """Return True."""
         return True
 
     def readinto(self, buffer: WriteableBuffer) -> int:
-        """Read a part."""
+        """Read into a buffer; return the number of bytes."""
         part = memoryview(buffer)
         if self.most is not None:
             part = part[: max(0, self.most - self._n_bytes)]

@@ -1,8 +1,8 @@
 """Read tables in batches of rows: Parquet, Arrow, CSV, data frames, and arrays of NumPy.
 
 One column is the label, the others are the features: numbers, or vectors of numbers, such as
-embeddings. pyarrow reads all but NumPy's files (``pip install pyarrow``). The first
-block of a CSV file says which of its columns are numbers.
+embeddings. pyarrow reads all but NumPy files (``pip install pyarrow``). The first block of a CSV
+file determines which of its columns are numbers.
 """
 
 from __future__ import annotations
@@ -84,7 +84,7 @@ def read_frame(
 
 
 def _check_texts(name: str, schema: pa.Schema, columns: Sequence[str]) -> None:
-    """Refuse columns that hold something else than text, or nothing."""
+    """Refuse columns that do not hold text, or are empty."""
     for column in columns:
         kind = schema.field(column).type
         if str(kind).startswith("dictionary"):
@@ -97,7 +97,7 @@ def _opened(
     name: str, kind: str | None, texts: Sequence[str] = ()
 ) -> tuple[pa.Schema, Batches, CsvFile | None]:
     arrow = pyarrow_for(f"{name}: reading it")
-    Path(name).open("rb").close()  # an OSError of Python names the file
+    Path(name).open("rb").close()  # an OSError of Python contains the file name
     with readable(name):
         if kind in READERS:
             return *READERS[kind](arrow, name), None
@@ -118,7 +118,7 @@ def table_of(
     elif isinstance(frame, arrow.RecordBatch):
         frame = arrow.Table.from_batches([frame])
     if not hasattr(frame, "__arrow_c_stream__"):
-        raise ValueError(f"{where}: must be a data frame or a table of Arrow, not {type(frame)}")
+        raise ValueError(f"{where}: must be a data frame or an Arrow table, not {type(frame)}")
     reader = arrow.RecordBatchReader.from_stream(frame)
     return ArrowTable(where, reader.schema, lambda *_: reader, label, features, None)
 

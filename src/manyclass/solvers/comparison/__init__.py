@@ -1,4 +1,4 @@
-"""The methods that the papers compare the sequential dual method with, as solvers.
+"""Solvers for comparison: the methods that the papers compare with the sequential dual method.
 
-May import solvers/engines.py, solvers/weights and all below solvers. Begin with base.py.
+May import solvers/engines.py, solvers/weights and the layers below solvers. Begin with base.py.
 """

@@ -1,6 +1,6 @@
-"""The frame of a comparison method: dense W, z in lists, the common certificate.
+"""Base class of the comparison methods: dense W, z in lists, the common certificate.
 
-A method provides ``_begin`` (its own arrays), ``_loop`` (one epoch) and ``_put_duals`` (its z).
+A method implements ``_begin`` (its own arrays), ``_loop`` (one epoch) and ``_put_duals`` (its z).
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from manyclass.utils.types import Array, CsrArray
 
 @dataclass(frozen=True, slots=True)
 class LoopFindings:
-    """What an epoch found."""
+    """Results of an epoch."""
 
     gap: float
     max_violation: float
@@ -40,7 +40,7 @@ class ComparisonSolver(ABC):
     ----------
     problem : Problem
     start : Start or None
-        Whose z to begin at, as far as the method can; its own first point when None.
+        Start from its z, as far as the method allows; None: the method's own start.
     rng : numpy.random.Generator
         Orders the loops.
     n_jobs : int, default=1
@@ -56,10 +56,10 @@ class ComparisonSolver(ABC):
     filled : ndarray of shape (n,), bool
         Whether x_i != 0.
     best : Weights of the core, or None
-        W with the lowest P so far, where that may not be W(z).
+        W with the lowest P so far, if it may differ from W(z).
     """
 
-    is_exact = False  # estimates are sums over visits, while W changes
+    is_exact = False  # estimates are sums over visits while W changes
 
     def __init__(
         self, problem: Problem, start: Start | None, rng: np.random.Generator, n_jobs: int = 1
@@ -105,7 +105,7 @@ class ComparisonSolver(ABC):
         )
 
     def promising(self, rule: StoppingRule) -> bool:
-        """Whether the last epoch's estimates say that the rule may be met."""
+        """Whether the stopping criterion may be met, by the estimates of the last epoch."""
         return rule.promising(self._full, self._scale())
 
     def _scale(self) -> float:
@@ -113,10 +113,10 @@ class ComparisonSolver(ABC):
         return scale_of(gap, self.dual + gap, self.engine.zero_objective)
 
     def certify(self) -> Certificate:
-        """Compute the certificate of z at W(z), and at the best W where there is another."""
+        """Compute the certificate of z at W(z), and at the best W if it differs."""
         self._put_duals()
         rounding = self.engine.rebuild()
-        # The best W first: its distance is that from W(z), which the other certificate may move.
+        # The best W first: it needs its distance from W(z), which the other certificate may change.
         best = None if self.best is None else self.engine.certify_near(self.best, rounding)
         found = self.engine.certify(rounding)
         self.dual = found.dual_objective
@@ -133,14 +133,14 @@ class ComparisonSolver(ABC):
         return self.engine.weights() if self.best is None else self.best.matrix.copy()
 
     def finish(self) -> Weights:
-        """Return W, shape (d + 1, k); the run has none afterwards."""
+        """Return W, shape (d + 1, k); the run ends."""
         if self._returns_best and self.best is not None:
             self.engine.take(self.best)
         return self.engine.weights(releases=True)
 
     @abstractmethod
     def _begin(self, z: CsrArray | None) -> None:
-        """Make the method's own arrays; begin at z where it is given."""
+        """Create the method's own arrays; begin at z if given."""
 
     @abstractmethod
     def _loop(self) -> LoopFindings:
@@ -152,12 +152,12 @@ class ComparisonSolver(ABC):
 
     @property
     def W(self) -> Array:
-        """W(z), as the kernels take it."""
+        """W(z), in the layout of the kernels."""
         assert self.engine.W is not None
         return self.engine.W.padded
 
     def _scores_like(self, n_examples: int) -> Array:
-        """Return zeros for the scores of so many examples, padded like W."""
+        """Return zeros for the scores of a number of examples, padded like W."""
         return allocate_weights(
             n_examples, self.problem.dataset.n_classes, self.problem.dataset.dtype
         )[1]

@@ -5,13 +5,13 @@
 A cut is the z_j of the most violated constraint at some W (separation.hpp):
 b_j = sum_ic gamma_c z_ic [- z_ic^2 / (4 C_i)]. The master problem over the cuts,
 max_lambda b . lambda - 1/2 ||sum_j lambda_j W(z_j)||^2 with lambda >= 0, sum lambda <= 1
-(simplex_qp.py), has the value D(sum_j lambda_j z_j) at most: that z is feasible, and proves the
+(simplex_qp.py), has at most the value D(sum_j lambda_j z_j): this z is feasible, and proves the
 gap.
 
-Given: x_i, y_i, C_i; a formulation without sum-to-zero constraint, either loss. Returned: the W
-with the lowest P so far, z, and the certificate. An epoch is one round: a cut, the master, the line
-search, where the scores of all examples fit into memory. A cut with lambda_j = 0 for ``IDLE``
-rounds is dropped. Converges: to a gap of epsilon in O(C / epsilon) rounds.
+Input: x_i, y_i, C_i; a formulation without sum-to-zero constraint, either loss. Output: the W with
+the lowest P so far, z, and the certificate. An epoch is one round: a cut, the master problem, and
+the line search, if the scores of all examples fit into memory. A cut with lambda_j = 0 for ``IDLE``
+rounds is dropped. Convergence: to a gap of epsilon in O(C / epsilon) rounds.
 Sources: Joachims et al. 2009; Teo et al. 2010 (BMRM); Franc and Sonnenburg 2009 (OCAS).
 """
 
@@ -38,17 +38,17 @@ from manyclass.utils.machine import available_memory, core_class
 from manyclass.utils.types import Array, CsrArray
 
 IDLE = 50
-# Cuts are taken at the best W plus this share of the way to the master's (OCAS).
+# Cuts are taken at the best W plus this share of the way to the master's W (OCAS).
 AHEAD = 0.1
-# The master's own gap, as a share of the gap between P and D.
+# Gap of the master problem, as a share of the gap between P and D.
 MASTER_SHARE = 1e-3
-RIDGE = 100  # last digits of the master's matrix that are noise
+RIDGE = 100  # rounding of the master's matrix, in units of the last digit
 SCORES_AT_A_TIME = 1 << 22
 
 
 @dataclass(slots=True, eq=False)
 class Cut:
-    """z of a cut, in COO, its b, and for how many rounds its lambda has been 0."""
+    """z of a cut in COO, its b, and the number of rounds with lambda = 0."""
 
     rows: NDArray[np.int32]
     labels: NDArray[np.int32]
@@ -58,7 +58,7 @@ class Cut:
 
 
 class Master(NamedTuple):
-    """The master problem and its solution; replaced as a whole, so that Ctrl-C finds it whole."""
+    """The master problem and its solution; replaced at once, in case of Ctrl-C."""
 
     cuts: list[Cut]
     gram: NDArray[np.float64]
@@ -74,13 +74,13 @@ class Master(NamedTuple):
         return np.array([cut.b for cut in self.cuts])
 
     def with_cut(self, cut: Cut, products: NDArray[np.float64]) -> Master:
-        """Return it with one cut more, whose lambda is 0; ``products``: its row of G."""
+        """Return the problem with one more cut, with lambda 0; ``products`` is its row of G."""
         gram = np.pad(self.gram, (0, 1))
         gram[-1] = gram[:, -1] = products
         return Master([*self.cuts, cut], gram, np.append(self.weights, 0.0))
 
     def without_idle(self) -> Master:
-        """Return it without the cuts whose lambda has been 0 for ``IDLE`` rounds."""
+        """Return the problem without the cuts with lambda 0 for ``IDLE`` rounds."""
         for cut, weight in zip(self.cuts, self.weights, strict=True):
             cut.idle = 0 if weight > 0 else cut.idle + 1
         keep = np.array([cut.idle < IDLE for cut in self.cuts], bool)
@@ -97,9 +97,9 @@ class CuttingPlane(ComparisonSolver):
     Parameters
     ----------
     problem, start, rng, n_jobs
-        As for all comparison solvers.
+        See ``ComparisonSolver``.
     line_search : bool, default=True
-        Whether to search the line between the best W and the master's (OCAS), where the scores of
+        Whether to search the line between the best W and the master's W (OCAS), if the scores of
         all examples fit into memory; otherwise cuts are taken at the master's W (BMRM).
     """
 
@@ -118,11 +118,11 @@ class CuttingPlane(ComparisonSolver):
     def _begin(self, z: CsrArray | None) -> None:
         data, engine = self.problem.dataset, self.engine
         self._lists = core_class("Duals", data.dtype)(data.n_examples, data.n_classes)  # of a cut
-        # W of a new cut, then where the next one is taken.
+        # W of a new cut, then the W of the next one.
         self._spare = engine.new_weights()
         self.best = engine.new_weights()
         self._master = NO_CUTS
-        self._scores: Array | None = None  # of the best W, where a line search is made
+        self._scores: Array | None = None  # scores of the best W, with a line search
         n_bytes = 4 * data.n_examples * self._spare.padded.shape[1] * 8
         if self.line_search and n_bytes < available_memory() / 2:
             self._scores = self._scores_like(data.n_examples)
@@ -135,13 +135,14 @@ class CuttingPlane(ComparisonSolver):
             self._master = self._master._replace(weights=np.ones(len(self._master.cuts)))
             self._move_to_master()
             np.copyto(self._spare.matrix, engine.matrix)
-        self._primal = self._primal_at(self._spare)  # of the best W
+        self._primal = self._primal_at(self._spare)  # P of the best W
         np.copyto(self.best.matrix, self._spare.matrix)
         if self._scores is not None:
             self.kernels.scores(self._spare.padded, self._scores, 0, data.n_examples)
 
     def _loop(self) -> LoopFindings:
-        found = self.kernels.separate(self._spare.padded, self._lists)  # at the W of the last round
+        # P at the W of the last round.
+        found = self.kernels.separate(self._spare.padded, self._lists)
         self._add_cut()
         tol = MASTER_SHARE * max(self._primal - self.dual, 1e-12 * abs(self._primal))
         ridge = RIDGE * float(np.finfo(self.problem.dataset.dtype).eps)
@@ -182,7 +183,7 @@ class CuttingPlane(ComparisonSolver):
             self._master = self._master.with_cut(cut, products)
 
     def _products(self, cuts: list[Cut]) -> NDArray[np.float64]:
-        """<W(z_j), W> of cuts and a new one's W: sums of z_ic times the margin of (i, c) at W."""
+        """Return <W(z_j), W> of cuts and a new W: sums of z_ic times the margin of (i, c) at W."""
         data, W = self.problem.dataset, self._spare.padded
         totals = np.zeros(len(cuts))
         step = max(1, SCORES_AT_A_TIME // W.shape[1])
@@ -198,13 +199,13 @@ class CuttingPlane(ComparisonSolver):
         return totals
 
     def _move_to_master(self) -> None:
-        """W <- W(z) of the master's z, and D."""
+        """Set W to W(z) of the master's z, and update D."""
         self._put_duals()
         self.engine.rebuild()
         self.dual = self.constant + self._master.dual()
 
     def _primal_at(self, W: _core.Weights) -> float:
-        """P at W; leaves z of the most violated constraint there in the lists."""
+        """Return P at W; write z of the most violated constraint to the lists."""
         loss = self.kernels.separate(W.padded, self._lists).loss
         return 0.5 * squared_norm(W.matrix) + float(loss)
 
@@ -217,7 +218,7 @@ class CuttingPlane(ComparisonSolver):
             np.copyto(self.best.matrix, self._spare.matrix)
 
     def _search(self, scores: Array) -> None:
-        """Move the best W towards the master's; the next cut is taken a little further on."""
+        """Move the best W towards the master's W; the next cut is taken slightly beyond it."""
         assert self.best is not None
         best, spare = self.best.matrix, self._spare.matrix
         n, k = self.problem.dataset.n_examples, self.problem.dataset.n_classes
@@ -236,7 +237,7 @@ class CuttingPlane(ComparisonSolver):
 
 
 def _margins(problem: Problem, scores: Array, begin: int) -> NDArray[np.float64]:
-    """mu_ic of some examples, shape (m, k): (w_y - w_c) . x, or -w_c . x and w_y . x."""
+    """Return mu_ic of some examples, shape (m, k): (w_y - w_c) . x, or -w_c . x and w_y . x."""
     labels = problem.dataset.labels[begin : begin + len(scores)]
     at = np.arange(len(scores)), labels
     own = scores[at].astype(np.float64)
@@ -248,7 +249,7 @@ def _margins(problem: Problem, scores: Array, begin: int) -> NDArray[np.float64]
 
 
 def _constant_term(problem: Problem, cut: Cut) -> float:
-    """B = sum_ic gamma_c z_ic [- z_ic^2 / (4 C_i)]."""
+    """Return b = sum_ic gamma_c z_ic [- z_ic^2 / (4 C_i)]."""
     data = problem.dataset
     others, own = problem.formulation.margins(data.n_classes)
     gamma = np.where(cut.labels == data.labels[cut.rows], own, others)

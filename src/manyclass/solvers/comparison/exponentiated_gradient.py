@@ -4,11 +4,11 @@
     Crammer-Singer:  u_i >= 0, sum_c u_ic = 1 over all k classes; u_{i,y_i} is a slack variable
     Weston-Watkins:  0 <= u_ic <= 1 for c != y_i
 
-Given: x_i, y_i, C_i, hinge loss. Returned: W(z), z and the certificate. An epoch visits every
-example once, in a new random order; a visit multiplies u_i by the exponential of its gradient times
-a step length of its own, which is halved until D rises (exponentiated_gradient.hpp). No u becomes
-0, so z is dense: n x k numbers. Converges: D rises with every visit; near the optimum slowly, as
-the u that end at 0 fall only like 1 / epochs where their gradients are small.
+Input: x_i, y_i, C_i, hinge loss. Output: W(z), z and the certificate. An epoch visits every example
+once, in a new random order; a visit multiplies u_i by the exponential of its gradient times the
+example's step length, which is halved until D increases (exponentiated_gradient.hpp). No u becomes
+0, so z is dense: n x k numbers. Convergence: D increases with every visit; slowly near the optimum,
+because u with the limit 0 and small gradients decrease only like 1 / epochs.
 Sources: Collins et al. 2008 (JMLR 9:1775); Keerthi et al. 2008, sec. 2.3.
 """
 
@@ -26,7 +26,7 @@ from manyclass.solvers.comparison.base import (
 from manyclass.utils.types import CsrArray
 
 FIRST_RATE = 0.5
-# A warm start gives every class this share of uniform u: log u = -inf would never move.
+# A warm start mixes in this share of uniform u, because log u = -inf would never change.
 MIXED = 1e-4
 REBUILD_EVERY = 16  # epochs
 
@@ -36,7 +36,7 @@ class ExponentiatedGradient(ComparisonSolver):
 
     def _begin(self, z: CsrArray | None) -> None:
         data = self.problem.dataset
-        # log u (Crammer-Singer) or logit u (Weston-Watkins), -inf where u = 0 always.
+        # log u (Crammer-Singer) or logit u (Weston-Watkins), -inf if u is always 0.
         self._logs = self._scores_like(data.n_examples)
         self._logs.fill(-np.inf)
         self._logs[:, : data.n_classes] = _first_logarithms(self.problem, z)
@@ -65,7 +65,7 @@ class ExponentiatedGradient(ComparisonSolver):
 
 
 def _first_logarithms(problem: Problem, z: CsrArray | None) -> NDArray[np.float64]:
-    """Log u or logit u of uniform u, or of z mixed with it; shape (n, k)."""
+    """Return log u or logit u of uniform u, or of a mix of z and uniform u; shape (n, k)."""
     data, simplex = problem.dataset, problem.formulation.takes_maximum
     own = np.arange(data.n_examples), data.labels
     uniform = 1 / data.n_classes if simplex else 0.5

@@ -1,9 +1,9 @@
-"""The exact line search of OCAS: the best W between the best so far and the master's.
+"""The exact line search of OCAS: the best W between the best W so far and the master's W.
 
     min_mu  1/2 ||W + mu V||^2 + sum_i C_i loss_i(S + mu T),   S = X W, T = X V
 
-Given: S and T, n x k numbers each, and three inner products. Returned: mu >= 0. The objective is
-convex, its derivative is monotone: a root by Brent's method. Source: Franc and Sonnenburg 2009
+Input: S and T, n x k numbers each, and three inner products. Output: mu >= 0. The objective is
+convex and its derivative monotone; Brent's method finds the root. Source: Franc and Sonnenburg 2009
 (JMLR 10:2157), sec. 3.
 """
 
@@ -78,7 +78,7 @@ class Line:
         return float(brentq(self.derivative, 0.0, high, xtol=DIGITS, rtol=DIGITS))
 
     def _slacks(self, scores: Array) -> NDArray[np.float64]:
-        """Return xi, shape (n, k); -1 where a class is no target."""
+        """Return xi, shape (n, k); -1 if a class is not a target."""
         problem = self.problem
         gamma, gamma_own = problem.formulation.margins(problem.dataset.n_classes)
         own = scores[self._own].astype(np.float64)

@@ -1,11 +1,11 @@
-"""Exact steps on the example with the largest violation: Crammer and Singer's own method.
+"""Exact steps on the example with the largest violation: the method of Crammer and Singer.
 
-    max_z D(z), one example's block at a time: that with the largest v_i
+    max_z D(z), one block at a time: the block of the example with the largest v_i
 
-Given: x_i, y_i, C_i; Crammer-Singer or Weston-Watkins with hinge loss. Returned: W(z), z and the
-certificate. The scores of all examples are kept, n x k numbers: a step changes them by one sparse
-product (most_violating.hpp). An epoch is n steps. Converges: every step is the exact maximum over
-its block; fewer steps than in random order, but each costs a product with X.
+Input: x_i, y_i, C_i; Crammer-Singer or Weston-Watkins with hinge loss. Output: W(z), z and the
+certificate. The scores of all examples are stored, n x k numbers: a step updates them by one sparse
+product (most_violating.hpp). An epoch is n steps. Convergence: every step is the exact maximum over
+its block; it needs fewer steps than a random order, but each costs a product with X.
 Sources: Crammer and Singer 2001 (JMLR 2:265); Keerthi et al. 2008, sec. 2.2.
 """
 
@@ -57,4 +57,4 @@ class MostViolating(ComparisonSolver):
         return LoopFindings(at_z.gap, at_z.max_violation, found.evaluations, found.steps)
 
     def _put_duals(self) -> None:
-        """Do nothing: the steps change z in its place."""
+        """Do nothing, as the steps change z in place."""

@@ -2,10 +2,10 @@
 
     max_lambda  b . lambda - 1/2 lambda^T G lambda    s.t.  lambda >= 0,  sum lambda <= 1
 
-Given: b and a positive semi-definite G, J x J with J some hundreds; a feasible start. Returned:
+Input: b and a positive semi-definite G, J x J with J some hundreds; a feasible start. Output:
 lambda, to a duality gap of ``tol``. Primal active-set method: the equality-constrained problem on
-the support, a step to the first bound where its solution leaves the simplex, then the coordinate
-with the largest gradient enters. Ends earlier where rounding keeps the objective from rising.
+the support, a step to the first bound if its solution leaves the simplex, then the coordinate with
+the largest gradient enters. It ends earlier if rounding prevents an increase of the objective.
 Source: Nocedal and Wright 2006, algorithm 16.3.
 """
 
@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 Vector = NDArray[np.float64]
 
 STEPS_PER_CUT = 2
-DIGIT = 4 * float(np.finfo(np.float64).eps)  # of the objective: what rounding hides
+DIGIT = 4 * float(np.finfo(np.float64).eps)  # rounding error, as a share of the objective
 
 
 def solve_simplex_qp(
@@ -29,25 +29,25 @@ def solve_simplex_qp(
     ----------
     gram : ndarray of shape (J, J)
     b, start : ndarray of shape (J,)
-        ``start`` is feasible.
+        Linear term, and a feasible start.
     tol : float
         Duality gap at which to end.
     ridge : float, default=1e-13
-        Added to the diagonal of G, as a share of each of its entries: the rounding of G, so that
-        its rows that are not zero are linearly independent.
+        Share of the diagonal of G that is added to it, above the rounding of G, so that the
+        non-zero rows are linearly independent.
 
     Returns
     -------
     ndarray of shape (J,)
     """
     size = len(b)
-    # The slack of sum x <= 1 is one coordinate more, with b = 0 and G = 0.
+    # The slack of sum x <= 1 is an additional coordinate, with b = 0 and G = 0.
     G = np.zeros((size + 1, size + 1))
     G[:size, :size] = gram
     G[np.diag_indices(size)] *= 1 + ridge
     c = np.append(b, 0.0)
     x = np.append(start, max(0.0, 1 - start.sum()))
-    # The objective is linear in coordinates with G = 0: the one with the largest c stands for all.
+    # The objective is linear in coordinates with G = 0: the one with the largest c suffices.
     curved = G.diagonal() >= np.finfo(np.float64).tiny
     linear = np.flatnonzero(~curved)
     best = linear[c[linear].argmax()]
@@ -81,7 +81,7 @@ def _objective(G: Vector, c: Vector, x: Vector) -> float:
 
 
 def _on_support(G: Vector, c: Vector, x: Vector, support: NDArray[np.intp]) -> Vector:
-    """Maximize over the coordinates of the support, which shrinks where a bound is reached."""
+    """Maximize over the coordinates of the support, which shrinks when a bound is reached."""
     while len(support):
         target = _stationary(G, c, support)
         moving = x[support]
@@ -107,8 +107,8 @@ def _on_support(G: Vector, c: Vector, x: Vector, support: NDArray[np.intp]) -> V
 def _stationary(G: Vector, c: Vector, support: NDArray[np.intp]) -> Vector:
     """Solve the KKT system of the support: G x + tau = c, sum x = 1.
 
-    Where G spans so many decades that rounding makes the system singular, it is scaled to a unit
-    diagonal, and the solution is that of least squares.
+    If G spans so many decades that rounding makes the system singular, it is scaled to a unit
+    diagonal and solved by least squares.
     """
     m = len(support)
     block = G[np.ix_(support, support)]

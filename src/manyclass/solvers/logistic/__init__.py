@@ -1,4 +1,4 @@
 """Multinomial logistic regression: descent in the dual, then Newton's method in the primal.
 
-May import solvers' stopping and weights, problem and below. Begin with multinomial.py.
+May import stopping and weights of solvers, problem and the layers below. Begin with multinomial.py.
 """

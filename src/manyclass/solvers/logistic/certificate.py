@@ -1,10 +1,10 @@
 """Certificates of multinomial logistic regression, in float64 (formulas: logistic/kernels.hpp).
 
 The dual variables are u = exp(v), or, without v, the softmax u = p of the scores at W itself. For
-these, every term of P - D but 1/2 ||W - W(p)||^2 is 0, and W - W(p) is the gradient of P: then the
-gap is half its squared norm. Where intercepts are not regularized, u is first moved to where
-sum_i C_i (e_{y_i} - u_i) = 0: every class with too much gives up the same share of its u in every
-example, and what an example's classes give up is distributed among those with too little.
+u = p, all terms of P - D are 0 except 1/2 ||W - W(p)||^2, and W - W(p) is the gradient of P: the
+gap is half its squared norm. If intercepts are not regularized, u is first changed so that sum_i
+C_i (e_{y_i} - u_i) = 0: classes with an excess lose the same share of their u in every example, and
+this amount is distributed in each example to the classes with a deficit.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ NO_SUMS = np.empty((0, 0))
 
 
 def class_shift(class_costs: NDArray[np.float64], left: NDArray[np.float64]) -> ClassShift:
-    """Return what makes sum_i C_i (e_{y_i} - u_i) zero, given that sum and sum_i C_i e_{y_i}."""
+    """Return the shift that makes sum_i C_i (e_{y_i} - u_i) 0, from it and sum_i C_i e_{y_i}."""
     more, less = np.maximum(-left, 0), np.maximum(left, 0)
     if not (more.any() and less.any()):
         return NO_SHIFT
@@ -42,7 +42,7 @@ def class_shift(class_costs: NDArray[np.float64], left: NDArray[np.float64]) -> 
 def certify(engine: LogisticEngine) -> Certificate:
     """Return the certificate of the W that the engine returns.
 
-    Where there is a v and all intercepts are regularized, W becomes W(u) first.
+    If there is a v and all intercepts are regularized, W is first set to W(u).
     """
     if engine.log_u is None:
         return certify_weights(engine, engine.weights("K"))
@@ -60,7 +60,7 @@ def certify(engine: LogisticEngine) -> Certificate:
         W = as_returned(engine, engine.weights("K"))
         bias = engine.bias(W).copy()
         found = engine.inspect_duals(W, shift)
-    else:  # W as it is held
+    else:  # the stored W
         W = engine.W
         with engine.returned_intercepts() as held:
             bias = returned_bias(engine, held)
@@ -84,7 +84,7 @@ def certify_weights(engine: PrimalEngine, W: Array) -> Certificate:
 def as_returned(engine: PrimalEngine, W: Array) -> NDArray[np.float64]:
     """Return a W of shape (d + 1, k) with the values of ``coef_`` and ``intercept_``, padded.
 
-    Two classes: the rounded difference of their weights. Intercepts: bias * w, rounded.
+    With two classes, the rounded difference of their weights. Intercepts are bias * w, rounded.
     """
     if W.shape[1] == 2:
         W = (W[:, 1:] - W[:, :1]) * np.array([-0.5, 0.5], W.dtype)
@@ -96,7 +96,7 @@ def as_returned(engine: PrimalEngine, W: Array) -> NDArray[np.float64]:
 
 
 def returned_bias(engine: PrimalEngine, w: Array) -> NDArray[np.float64]:
-    """Return weights of the appended feature with which it adds ``intercept_`` to the scores."""
+    """Return weights of the appended feature that add ``intercept_`` to the scores."""
     bias = w.dtype.type(engine.problem.dataset.rounded_bias)
     return (w * bias).astype(np.float64) / float(bias) if bias else w.astype(np.float64)
 
@@ -108,18 +108,18 @@ def _from(
     sums: NDArray[np.float64],
     found: GapTerms | _core.LogisticSums,
 ) -> Certificate:
-    """Return the certificate of the features of W, with these weights of the appended one."""
+    """Return the certificate of W with the given weights of the appended feature."""
     data = engine.problem.dataset
     of_features, W_u = engine.features(W), engine.features(sums)
     square, apart = _core.sum_of_squares(of_features), _core.squared_distance(of_features, W_u)
     if engine.regularize_intercept and data.bias:
-        # Penalties of intercepts are those of b / bias as it is given.
+        # The penalty of an intercept b is the penalty of b / bias, with the given bias.
         share = data.rounded_bias / data.bias
         bias = bias * share
         square += float(bias @ bias)
         apart += float(np.sum((bias - engine.bias(sums) / share) ** 2))
     n, k = engine.n_examples, engine.problem.dataset.n_classes
-    added = engine.parts.n_parts - 1  # sums of parts, one more rounding each
+    added = engine.parts.n_parts - 1  # sums of parts have one more rounding each
     moved = math.hypot(found.moved_by_features, found.moved_by_bias * engine.regularize_intercept)
     # W(u) is a sum over the examples (Higham 2002, sec. 3.1).
     distance = math.sqrt(apart) + UNIT * (n + 8 + added) * moved

@@ -1,11 +1,11 @@
 """W and v = log u of multinomial logistic regression, and the passes over the examples.
 
-``PrimalEngine`` has W alone, and rows in one part or several; ``LogisticEngine`` has v as well.
+``PrimalEngine`` has only W, and rows in one or several parts; ``LogisticEngine`` also has v.
 
 Conventions
 -----------
-W is padded to whole blocks: a row for each feature, the appended one's last, or, where dense rows
-are visited in batches, a row for each class (logistic/layouts.hpp). v is of shape (n, padded k);
+W is padded to whole blocks: a row for each feature, with the appended one last, or, if dense rows
+are visited in batches, a row for each class (logistic/layouts.hpp). v has the shape (n, padded k);
 formulas: logistic/kernels.hpp.
 """
 
@@ -32,16 +32,16 @@ from manyclass.solvers.weights.storage import BLOCK_BYTES, allocate_weights
 from manyclass.utils.machine import available_memory
 from manyclass.utils.types import Array
 
-NO_LOG = -1000  # v behind the classes, as the kernels have it
+NO_LOG = -1000  # v in the padding after the classes, as in the kernels
 DOUBLE = np.dtype(np.float64)
 NONE = np.empty(0)
-INTERCEPT_STEPS = 5  # towards the best intercepts at W = 0
-MOST_FACTORIZED = 1024  # features and classes whose curvature is factorized by eigenvalues
+INTERCEPT_STEPS = 5  # steps towards the best intercepts at W = 0
+MOST_FACTORIZED = 1024  # features and classes, for eigendecompositions of the curvature
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ClassShift:
-    """Shares that classes give up of their u, and shares in which that is distributed."""
+    """Shares of u that classes lose, and shares by which these are distributed."""
 
     leaves: NDArray[np.float64]
     enters: NDArray[np.float64]
@@ -61,19 +61,19 @@ class GapTerms(NamedTuple):
 
 
 class PrimalEngine(WeightArrays):
-    """W = 0 at first, and what Newton's method and certificates ask of the rows.
+    """W, 0 at first, and the sums over rows for Newton's method and certificates.
 
     Parameters
     ----------
     problem : Problem
-        Of one of the parts.
+        Problem of one of the parts.
     parts : Parts
     regularize_intercept : bool
 
     Attributes
     ----------
     n_examples, n_values : int
-        Rows, and numbers of X, of all parts.
+        Numbers of rows, and of values of X, of all parts.
     total_cost : float
         sum_i C_i
     class_costs : ndarray of shape (k,)
@@ -81,7 +81,7 @@ class PrimalEngine(WeightArrays):
     is_free : bool
         Whether there are intercepts that are not regularized.
     most_factorized : int
-        Features and classes up to which curvature is factorized by eigenvalues.
+        Largest number of features and classes for an eigendecomposition of the curvature.
     factorizes_samples : bool
         Whether the Hessian of some rows may be a preconditioner.
     W : ndarray
@@ -89,7 +89,7 @@ class PrimalEngine(WeightArrays):
     Raises
     ------
     MemoryError
-        If W and what training needs beside it do not fit into memory.
+        If W and the other arrays of training do not fit into memory.
     """
 
     most_factorized = MOST_FACTORIZED
@@ -111,10 +111,10 @@ class PrimalEngine(WeightArrays):
 
     @property
     def zero_objective(self) -> float:
-        """P(0), with the best intercepts if they are not regularized; all processes ask together.
+        """P(0), with the best intercepts if they are not regularized; a collective operation.
 
-        Not a ``cached_property``: up to Python 3.11 one lock serves all its instances, and a rank
-        that is a thread would hold it while it waits for the others.
+        Not a ``cached_property``: up to Python 3.11, all its instances share one lock, and a rank
+        that is a thread would hold it while waiting for the others.
         """
         if self._zero_objective is None:
             self._zero_objective = self._primal_at_zero()
@@ -123,8 +123,9 @@ class PrimalEngine(WeightArrays):
     def _primal_at_zero(self) -> float:
         """Compute P(0).
 
-        Without base scores these are log(N_c), N_c the class's costs; with them, some steps
-        b_c += log(N_c / sum_i C_i p_ic) lower P towards its minimum (Darroch, Ratcliff 1972).
+        Without base scores, the best intercepts are log(N_c), with N_c the sum of the costs of
+        class c. With base scores, some steps b_c += log(N_c / sum_i C_i p_ic) decrease P towards
+        its minimum (Darroch, Ratcliff 1972).
         """
         if self.problem.base is None:
             if not self.is_free:
@@ -147,7 +148,7 @@ class PrimalEngine(WeightArrays):
         return primal
 
     def primal_at_origin(self) -> float:
-        """Return P at W = 0, intercepts included."""
+        """Return P at W = 0 with intercepts 0."""
         if self.problem.base is None:
             return self.total_cost * float(np.log(self.problem.dataset.n_classes))
         return self.gradient(self.new_weights())[0]
@@ -157,13 +158,13 @@ class PrimalEngine(WeightArrays):
         return self.broadcast_number(self.inner(a, b))
 
     def centre(self, W: Array) -> None:
-        """Subtract the mean over the classes, which lowers the norm and changes no probability."""
+        """Subtract the mean over the classes; the norm decreases, probabilities stay."""
         of_classes = self.matrix(W)
         of_classes -= of_classes.mean(axis=1, keepdims=True)
 
     @contextmanager
     def regularized(self, W: Array) -> Iterator[Array]:
-        """Give W, with zeros in the place of free intercepts meanwhile."""
+        """Yield W with free intercepts temporarily replaced by zeros."""
         if not self.is_free:
             yield W
             return
@@ -175,10 +176,10 @@ class PrimalEngine(WeightArrays):
             self.bias(W)[:] = kept
 
     def weights(self, order: Literal["F", "K"] = "F") -> Array:
-        """Return W, a copy of shape (d + 1, k): by class, or ("K", quicker) as it is laid out.
+        """Return W, a copy of shape (d + 1, k): by class, or in its own layout ("K", faster).
 
-        A constant that is added to intercepts that are not regularized changes nothing: their mean
-        becomes 0.
+        Unregularized intercepts are determined up to a constant; it is chosen so that their mean is
+        0.
         """
         W = self.matrix(self.W)
         W = by_class(W) if order == "F" else W.copy(order=order)
@@ -189,7 +190,7 @@ class PrimalEngine(WeightArrays):
     # Passes over the examples
 
     def load(self, start: Start) -> None:
-        """Take over W."""
+        """Set W."""
         self.matrix(self.W)[...] = start.weights
 
     def gradient(self, W: Array) -> tuple[float, Array]:
@@ -202,7 +203,7 @@ class PrimalEngine(WeightArrays):
         return self.broadcast_number(float(loss[0]) + penalty), gradient
 
     def broadcast_number(self, number: float) -> float:
-        """Return a number as the first process has it, so that all make the same decisions."""
+        """Return the number of the first process, so that all make the same decisions."""
         numbers = np.array([number])
         self.parts.broadcast(numbers)
         return float(numbers[0])
@@ -234,7 +235,7 @@ class PrimalEngine(WeightArrays):
 
 
 class LogisticEngine(PrimalEngine):
-    """W = 0 and u_i = e_{y_i} at first; all rows are in one part.
+    """W and v, with W = 0 and u_i = e_{y_i} at first; all rows are in one part.
 
     Parameters
     ----------
@@ -250,12 +251,12 @@ class LogisticEngine(PrimalEngine):
     log_u : ndarray or None
         v; None in the Newton phase.
     left : ndarray of shape (k,), or None
-        sum_i C_i (e_{y_i} - u_i), where it must become 0.
+        sum_i C_i (e_{y_i} - u_i), if it must become 0.
 
     Raises
     ------
     MemoryError
-        If W and what training needs beside it do not fit into memory.
+        If W and the other arrays of training do not fit into memory.
     """
 
     def __init__(
@@ -273,10 +274,10 @@ class LogisticEngine(PrimalEngine):
         self.restart()
 
     def load(self, start: Start) -> None:
-        """Take over W, and v or the softmax of the scores at W.
+        """Set W, and v or the softmax of the scores at W.
 
-        Where v was given up before rows changed, Newton's method continues without one. Where
-        nothing has changed, W is as it was, to be certified first.
+        If v was dropped before rows changed, Newton's method continues without it. If nothing has
+        changed, W is kept, to be certified first.
         """
         self.hold(start)
         if start.log_u is None and (start.new_rows is not None or start.is_same):
@@ -289,26 +290,26 @@ class LogisticEngine(PrimalEngine):
             self.trainer.log_softmax(self.W, self.log_u, self.class_major)
         self.is_fresh = False
         self.rebuild(keeps_bias=self.is_free)
-        # D <= P(0) - 1/2 ||W(u)||^2. If that is below 0, u is worse than u_i = e_{y_i}, where
-        # D = 0; this happens if a class is added to rows of large norms.
+        # D <= P(0) - 1/2 ||W(u)||^2. If this is negative, u is worse than u_i = e_{y_i} with
+        # D = 0; this happens if a class is added to rows with large norms.
         if 0.5 * _core.sum_of_squares(self.features(self.W)) > self.primal_at_origin():
             self.restart()
 
     def restart(self) -> None:
-        """Forget W and v: W = 0 and u_i = e_{y_i}."""
+        """Reset to W = 0 and u_i = e_{y_i}."""
         self.W[...] = 0
         self.is_fresh = True
         self.left = np.zeros(self.problem.dataset.n_classes) if self.is_free else None
 
     def hold(self, start: Start) -> None:
-        """Take over W, and v where there is one, as they are."""
+        """Set W, and v if there is one, without changes."""
         super().load(start)
         if self.log_u is not None and start.log_u is not None:
             self.log_u[:] = NO_LOG
             self.log_u[:, : self.problem.dataset.n_classes] = start.log_u
 
     def visit(self, seed: int) -> _core.SweepResult:
-        """Visit every example in turn; intercepts that are not regularized follow."""
+        """Visit every example in turn; then update unregularized intercepts."""
         assert self.log_u is not None
         data = self.problem.dataset
         bias = self.bias(self.W)
@@ -316,13 +317,13 @@ class LogisticEngine(PrimalEngine):
         found = self.trainer.visit(self.W, self.log_u, self.is_fresh, self.class_major, seed)
         self.is_fresh = False
         if self.left is not None:
-            # Visits have added bias times the change of what is left.
+            # Visits have added bias times the change of ``left``.
             self.left += (bias - before) / data.rounded_bias
             bias += (data.rounded_bias * self.left).astype(bias.dtype)
         return found
 
     def rebuild(self, *, keeps_bias: bool) -> NDArray[np.float64]:
-        """W <- W(u), rounded; returned in float64. With `keeps_bias`, intercepts stay."""
+        """Set W to W(u), rounded; return it in float64. With `keeps_bias`, keep intercepts."""
         sums = self.new_weights(DOUBLE)
         left = np.zeros(self.problem.dataset.n_classes) if keeps_bias else NONE
         self.dual_sums(NO_SHIFT, sums, left)
@@ -346,13 +347,13 @@ class LogisticEngine(PrimalEngine):
         return self.trainer.inspect(*at, None, NONE, self.class_major)
 
     def inspect_held(self, shift: ClassShift) -> _core.LogisticSums:
-        """Sum up the same at W as it is held, with a row for each feature."""
+        """Sum up the same at the stored W, with a row for each feature."""
         assert self.log_u is not None
         return self.trainer.inspect_held(self.W, self.log_u, shift.leaves, shift.enters)
 
     @contextmanager
     def returned_intercepts(self) -> Iterator[Array]:
-        """Give the intercepts of ``weights``, which W has meanwhile, shape (k,)."""
+        """Yield the intercepts of ``weights``, shape (k,), which W has temporarily."""
         bias = self.bias(self.W)
         kept = bias.copy()
         try:
@@ -364,33 +365,33 @@ class LogisticEngine(PrimalEngine):
 
 
 def new_log_u(problem: Problem) -> Array:
-    """Return memory for v."""
+    """Return an array for v."""
     data = problem.dataset
     return allocate_weights(data.n_examples, data.n_classes, data.dtype)[1]
 
 
 def bytes_of_log_u(problem: Problem) -> int:
-    """Return the size of v."""
+    """Return the size of v in bytes."""
     data = problem.dataset
     row = -(-data.n_classes * data.dtype.itemsize // BLOCK_BYTES) * BLOCK_BYTES
     return data.n_examples * row
 
 
 def duals_fit(problem: Problem) -> bool:
-    """Whether v, an n x k array, fits into the memory that is left, beside W.
+    """Whether v, an n x k array, fits into the available memory next to W.
 
-    Not where X is mapped from a file and does not fit: visits in random order would read it page by
-    page, and Newton's method reads it in sequential passes.
+    False if X is memory-mapped and larger than the memory: visits in random order would read it
+    page by page, whereas Newton's method makes sequential passes.
     """
     if exceeds_memory(problem.dataset):
         return False
     data = problem.dataset
-    sums = 3 * 8 * (data.n_features + 1) * data.n_classes  # W, and what a certificate adds up
+    sums = 3 * 8 * (data.n_features + 1) * data.n_classes  # W, and the sums of a certificate
     return bytes_of_log_u(problem) + sums < SHARE_OF_MEMORY * available_memory()
 
 
 def check_memory(problem: Problem) -> None:
-    """Refuse a W that does not fit into memory twice in float64, as a certificate needs it.
+    """Refuse a W if two float64 copies, which a certificate needs, do not fit into memory.
 
     Raises
     ------
@@ -408,7 +409,7 @@ def check_memory(problem: Problem) -> None:
 
 
 def memory_of_duals(problem: Problem) -> str:
-    """Say what does not fit, v or X, how large it is, and what is free."""
+    """Describe the array that does not fit, v or X, its size, and the free memory."""
     if exceeds_memory(problem.dataset):
         data = problem.dataset
         size, free = data.values.nbytes + data.indices.nbytes, available_memory()

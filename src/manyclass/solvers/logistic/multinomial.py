@@ -1,13 +1,13 @@
 """Multinomial logistic regression: descent in the dual, then Newton's method in the primal.
 
 Problem, dual and gap: logistic/kernels.hpp. Each epoch of descent maximizes D over the u of every
-example in turn (logistic/visits.hpp). Its gap falls linearly; where that would take too many
-epochs, training continues in the primal (newton.py), and begins there without room for
-v = log u, an n x k array.
+example in turn (logistic/visits.hpp). The gap decreases linearly. If this would take too many
+epochs, training continues in the primal (newton.py); if v = log u, an n x k array, does not fit
+into memory, training begins in the primal.
 
-Intercepts that are not regularized are multipliers of sum_i C_i (e_{y_i} - u_i) = 0: visits treat
-them as regularized towards their value at the epoch's beginning, and after an epoch they move by
-what is left of that sum (proximal method of multipliers; Rockafellar 1976).
+Unregularized intercepts are multipliers of sum_i C_i (e_{y_i} - u_i) = 0: visits treat them as
+regularized towards their values at the start of the epoch, and after an epoch they move by the
+residual of that sum (proximal method of multipliers; Rockafellar 1976).
 """
 
 from __future__ import annotations
@@ -26,17 +26,17 @@ from manyclass.solvers.logistic.newton import NewtonLogistic, found_of
 from manyclass.solvers.logistic.preconditioners import is_factorized, is_sampled
 from manyclass.solvers.stopping import StoppingRule
 
-# Newton's method begins when descent seems to need more epochs than this, seen after a few. A step
-# costs tens of them, hundreds where its preconditioner is diagonal (measured on mnist, usps,
-# covtype100k; news20 and sector at C = 100).
+# Newton's method begins when descent seems to need more epochs than this, estimated after a few. A
+# Newton step costs tens of epochs, hundreds with a diagonal preconditioner (measured on mnist,
+# usps, covtype100k; news20 and sector at C = 100).
 MOST_EPOCHS, MOST_BESIDE_DIAGONAL, SEEN = 120, 1000, 4
-# ... or when its estimates have met the rule so often, and certificates have not: then intercepts
-# that are not regularized lag behind.
+# ... or when its estimates, but not the certificates, have met the stopping criterion this often:
+# then unregularized intercepts converge too slowly.
 MOST_CERTIFICATES = 2
 
 
 class MultinomialLogistic(NewtonLogistic):
-    """The solver, from W = 0 and u_i = e_{y_i}, or from a W and v or the softmax of its scores.
+    """The solver, from W = 0 and u_i = e_{y_i}, or from a given W with v or its softmax.
 
     Parameters
     ----------
@@ -48,7 +48,7 @@ class MultinomialLogistic(NewtonLogistic):
         Threads.
     regularize_intercept : bool
     tol : float
-        The relative gap to which Newton steps are solved.
+        Relative gap to which Newton steps are solved.
     """
 
     engine: LogisticEngine
@@ -72,16 +72,16 @@ class MultinomialLogistic(NewtonLogistic):
         )
         super().__init__(engine, start, tol=tol, began=began)
         self.rng = rng
-        self._gaps: list[float] = []  # of the epochs of descent
+        self._gaps: list[float] = []  # gaps of the epochs of descent
 
     @property
     def n_duals(self) -> int:
-        """Numbers of u that are held."""
+        """Number of stored entries of u."""
         data = self.problem.dataset
         return 0 if self.engine.log_u is None else data.n_examples * data.n_classes
 
     def loop(self, rule: StoppingRule) -> tuple[int, int]:
-        """One loop of descent, or one Newton step."""
+        """Run one loop of descent, or one Newton step."""
         if self.engine.log_u is not None and self._is_slow(rule):
             self.engine.log_u = None
         return super().loop(rule) if self.engine.log_u is None else self._descend()
@@ -91,7 +91,7 @@ class MultinomialLogistic(NewtonLogistic):
         return certify(self.engine)
 
     def start(self) -> Start:
-        """Return W and v, from which training can continue."""
+        """Return W and v, to continue training."""
         data, engine = self.problem.dataset, self.engine
         v = None
         if engine.log_u is not None and not engine.is_fresh:
@@ -111,7 +111,7 @@ class MultinomialLogistic(NewtonLogistic):
         return 1, int(found.evaluations)
 
     def _is_slow(self, rule: StoppingRule) -> bool:
-        """Whether descent needs too many epochs to the end."""
+        """Whether descent needs too many more epochs."""
         if self._n_certificates > MOST_CERTIFICATES:
             return True
         if self.engine.is_free and lags(self.engine):
@@ -126,7 +126,7 @@ class MultinomialLogistic(NewtonLogistic):
 
 
 def rate_of(gaps: list[float]) -> float:
-    """Return by how much the logarithm of the gap falls in an epoch, from the last few."""
+    """Return the decrease of the logarithm of the gap per epoch, from the last few."""
     window = max(SEEN, len(gaps) // 3)
     logs = np.log(gaps[-window:])
     half = window // 2
@@ -134,5 +134,5 @@ def rate_of(gaps: list[float]) -> float:
 
 
 def lags(engine: PrimalEngine) -> bool:
-    """Whether the costs are so small that visits hardly move intercepts."""
+    """Whether the costs are so small that visits hardly change intercepts."""
     return float(engine.class_costs.max()) * engine.problem.dataset.bias**2 < 1

@@ -5,11 +5,11 @@
     H V = V + sum_i C_i x_i (p_i * t_i - p_i (p_i . t_i))^T,  t_i = V^T x_i,  p_i = softmax(s_i)
 
 A step solves H V = -grad P inexactly, preconditioned (preconditioners.py), and halves V until P
-falls enough (Nocedal, Wright 2006, algorithm 7.1), to tenths after SHORT halvings. P is strongly
-convex in the regularized weights, so half the squared norm of the gradient bounds the gap
-(certificate.py). An intercept that is not regularized adds to it, for its excess
-e_c = sum_i C_i p_ic - N_c with N_c the class's costs, about e_c^2 max(1, 1 / N_c): what it costs to
-make u feasible.
+decreases enough (Nocedal, Wright 2006, algorithm 7.1); after SHORT halvings, V is divided by 10. P
+is strongly convex in the regularized weights, so half the squared norm of the gradient bounds the
+gap (certificate.py). An unregularized intercept with the excess e_c = sum_i C_i p_ic - N_c, with
+N_c the sum of the costs of the class, adds about e_c^2 max(1, 1 / N_c), the cost of making u
+feasible.
 """
 
 from __future__ import annotations
@@ -29,16 +29,16 @@ from manyclass.solvers.stopping import Found, StoppingRule
 from manyclass.utils.machine import one_blas_thread
 from manyclass.utils.types import Array
 
-MOST_PRODUCTS = 200  # of a step
-MOST_TRIALS, SHORT = 40, 10  # lengths of a step
-ENOUGH = 1e-4  # of the decrease that the gradient promises
-# What is asked of the gradient, when a certificate has not met the rule.
+MOST_PRODUCTS = 200  # largest number of products of a step
+MOST_TRIALS, SHORT = 40, 10  # largest number of lengths of a step, and of halvings
+ENOUGH = 1e-4  # share of the decrease predicted by the gradient
+# Factor of the tolerance of the gradient, if a certificate has not met the stopping criterion.
 TIGHTER = 0.3
 
 
 @dataclass(frozen=True, slots=True)
 class NewtonRound:
-    """A step: P and the gap at its end, products with the Hessian, scores that were computed."""
+    """A step: P and the gap at its end, products with the Hessian, computed scores."""
 
     primal: float
     gap: float
@@ -47,10 +47,10 @@ class NewtonRound:
 
 
 class LogisticNewton:
-    """The phase, from the engine's W, or from W = 0 where that is better.
+    """The Newton phase, from the engine's W, or from W = 0 if that is better.
 
-    Like the Newton phase of the support vector machines (newton_phase.py), it is made with an
-    engine, and ``round`` moves the engine's W.
+    Like the Newton phase of the support vector machines (newton_phase.py), it has an engine, and
+    ``round`` changes the engine's W.
 
     Parameters
     ----------
@@ -69,12 +69,12 @@ class LogisticNewton:
             engine.W[...] = 0
             self.primal, self._gradient = engine.gradient(engine.W)
         self._size = self._size_of(self._gradient)
-        self._inverse: Preconditioner | None = None  # until it is needed
+        self._inverse: Preconditioner | None = None  # created on first use
 
     def round(self, tol: float) -> NewtonRound:
-        """Make one step; `tol` is asked of the size of the gradient."""
+        """Make one step; `tol` is the tolerance of the size of the gradient."""
         engine = self.engine
-        lengths = np.errstate(over="ignore", invalid="ignore")  # of which some are too large
+        lengths = np.errstate(over="ignore", invalid="ignore")  # some of them are too large
         with lengths, one_blas_thread():
             n_products = self._step(tol)
         evaluations = (2 * n_products + 1) * engine.n_examples * engine.problem.dataset.n_classes
@@ -82,11 +82,11 @@ class LogisticNewton:
 
     @property
     def gap(self) -> float:
-        """Bound of P less the optimum, by the gradient."""
+        """Bound of P minus the optimum, from the gradient."""
         return 0.5 * self._size**2
 
     def _step(self, tol: float) -> int:
-        """Step along the direction; return the products with the Hessian."""
+        """Make a step; return the number of products with the Hessian."""
         engine = self.engine
         accuracy = min(0.1, np.sqrt(self._size / max(1.0, abs(self.primal))))
         goal = max(accuracy * self._size, 0.3 * tol)
@@ -99,7 +99,7 @@ class LogisticNewton:
         return n_products
 
     def _search(self, direction: Array, most_trials: int = MOST_TRIALS) -> bool:
-        """Move W along a direction until P falls enough; return whether it has moved."""
+        """Search along a direction until P decreases enough; return whether W has changed."""
         engine, W = self.engine, self.engine.new_weights()
         slope = engine.dot(direction, self._gradient)
         noise = 10 * engine.eps * abs(self.primal)
@@ -110,7 +110,9 @@ class LogisticNewton:
             engine.parts.broadcast(W)
             primal, gradient = engine.gradient(W)
             falls = primal <= self.primal + ENOUGH * length * slope
-            if -length * slope <= noise:  # P is all rounding there, the gradient is not
+            if (
+                -length * slope <= noise
+            ):  # the change of P is only rounding, but the gradient is accurate
                 falls = primal <= self.primal + noise and self._size_of(gradient) < self._size
             if falls:
                 engine.W[...] = W
@@ -121,7 +123,7 @@ class LogisticNewton:
         return False
 
     def _size_of(self, R: Array) -> float:
-        """Return the norm of a gradient or residual, as the gap has it."""
+        """Return the norm of a gradient or residual, as in the bound of the gap."""
         engine = self.engine
         squared = engine.inner(R, R)
         if engine.is_free:
@@ -132,7 +134,7 @@ class LogisticNewton:
 
 
 class NewtonLogistic:
-    """The solver by Newton's method alone, whose rows may be in several parts.
+    """The solver with only Newton's method; rows may be in several parts.
 
     Parameters
     ----------
@@ -141,9 +143,9 @@ class NewtonLogistic:
     tol : float
         The relative gap to which Newton steps are solved.
     began : float
-        When training began, by ``time.perf_counter``.
+        Start of training, from ``time.perf_counter``.
     steps : type, default=LogisticNewton
-        What makes the steps.
+        Class of the Newton steps.
     """
 
     def __init__(
@@ -165,17 +167,17 @@ class NewtonLogistic:
 
     @property
     def dual(self) -> float:
-        """D, as it is estimated."""
+        """Estimate of D."""
         return self._primal - self._gap
 
     @property
     def scale(self) -> float:
-        """What the gap is measured against, by the estimates of the last epoch."""
+        """Denominator of the relative gap, from the estimates of the last epoch."""
         return scale_of(self._gap, self._primal, self.engine.zero_objective)
 
     @property
     def is_exact(self) -> bool:
-        """Whether the last epoch was a Newton step, whose P and gap are those of its W."""
+        """Whether the last epoch was a Newton step, with exact P and gap."""
         return self._phase is not None
 
     @property
@@ -184,7 +186,7 @@ class NewtonLogistic:
         return 0
 
     def epoch(self, rule: StoppingRule) -> EpochRecord:
-        """One Newton step."""
+        """Run one Newton step."""
         self._n_epochs += 1
         loops, evaluations = self.loop(rule)
         data = self.problem.dataset
@@ -203,10 +205,10 @@ class NewtonLogistic:
         )
 
     def loop(self, _rule: StoppingRule) -> tuple[int, int]:
-        """Make a Newton step; return its products with the Hessian, and the scores computed."""
+        """Make a Newton step; return its numbers of Hessian products and of computed scores."""
         if self._phase is None:
             self._phase = self._steps(self.engine)
-            self._n_certificates = 0  # those of descent say nothing of Newton steps
+            self._n_certificates = 0  # gaps of descent do not predict Newton steps
         phase = self._phase
         scale = abs(scale_of(phase.gap, phase.primal, self.engine.zero_objective))
         found = phase.round(TIGHTER**self._n_certificates * math.sqrt(2 * self.tol * scale))
@@ -214,7 +216,7 @@ class NewtonLogistic:
         return found.steps, found.evaluations
 
     def promising(self, rule: StoppingRule) -> bool:
-        """Whether the last epoch's estimates say that the rule may be met."""
+        """Whether the stopping criterion may be met, by the estimates of the last epoch."""
         return rule.promising(found_of(self._gap), self.scale)
 
     def certify(self) -> Certificate:
@@ -235,7 +237,7 @@ class NewtonLogistic:
         return self.engine.weights()
 
     def start(self) -> Start:
-        """Return W, from which training can continue."""
+        """Return W, to continue training."""
         data = self.problem.dataset
         zero = Start.at_zero(data.n_examples, data.n_classes, data.dtype)
         return Start(zero.duals, self.engine.weights())
@@ -246,12 +248,12 @@ class NewtonLogistic:
 
 
 def found_of(gap: float) -> Found:
-    """Return a gap and the distance to the optimum that it bounds."""
+    """Return a gap and its bound of the distance from the optimum."""
     return Found(gap, math.sqrt(2 * max(0.0, gap)))
 
 
 def hessian_product(engine: PrimalEngine) -> Callable[[Array], Array]:
-    """Return the product with the Hessian at W; its result is overwritten by the next one."""
+    """Return the function for products with the Hessian at W; a call overwrites the last result."""
     along, out = engine.new_weights(), engine.new_weights()
 
     def product(V: Array) -> Array:
@@ -266,7 +268,7 @@ def hessian_product(engine: PrimalEngine) -> Callable[[Array], Array]:
 
 
 def preconditioning(engine: PrimalEngine, inverse: Preconditioner) -> Callable[[Array], Array]:
-    """Return the product with the preconditioner at W."""
+    """Return the function for products with the preconditioner at W."""
     inverse.update(engine)
 
     def precondition(R: Array) -> Array:

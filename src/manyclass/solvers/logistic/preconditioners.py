@@ -6,8 +6,8 @@ Each approximates H at the W of an engine, and is applied to R of shape (d + 1, 
 
     diagonal   R_jc / (1 + g_j a_c),  g_j = sum_i C_i x_ij^2, a_c the mean of p_ic (1 - p_ic)
     Kronecker  (I + G (x) A)^-1 R = Q [ (Q^T R U) / (1 + g_j a_c) ] U^T,
-               G = sum_i C_i t_i x_i x_i^T = Q diag(g) Q^T of some rows,
-               A = sum_i C_i S_i / sum_i C_i t_i = U diag(a) U^T of all, or rare classes are missed,
+               G = sum_i C_i t_i x_i x_i^T = Q diag(g) Q^T over some rows,
+               A = sum_i C_i S_i / sum_i C_i t_i = U diag(a) U^T over all rows (for rare classes),
                t_i = tr S_i = 1 - ||p_i||^2
     sampled    the inverse of H of some rows, by Cholesky
 
@@ -27,22 +27,22 @@ from manyclass.solvers.cholesky import Solve, inverse_of
 from manyclass.solvers.logistic.engine import PrimalEngine
 from manyclass.utils.types import Array
 
-# G and A are factorized up to so many features and classes as the engine says, where there are as
-# many rows; G is of so many rows for each feature.
+# G and A are factorized up to the engine's number of features and classes, if there are at least as
+# many rows; G uses this number of rows per feature.
 ROWS_FOR_EACH = 16
-# H of a sample is factorized up to so many numbers of W, from so many rows for each of them, where
-# that costs no more than so many products with H: its multiply-adds are those of matrix products,
-# several times as fast as those of rows by themselves.
+# H of a sample is factorized up to this size of W, from this number of rows per entry of W, if it
+# costs at most as much as this number of products with H: matrix products have several times faster
+# multiply-adds than products row by row.
 MOST_SAMPLED, ROWS_FOR_EACH_NUMBER, WORTH_PRODUCTS = 2500, 8, 40
 FASTER_THAN_BATCHES, FASTER_THAN_ROWS = 1, 10
-SAMPLED_ROWS = 2048  # from which p (1 - p) is estimated
+SAMPLED_ROWS = 2048  # rows for the estimate of p (1 - p)
 
 
 class Preconditioner(Protocol):
     """An approximation of the inverse of H."""
 
     def update(self, engine: PrimalEngine) -> None:
-        """Take the curvature at the engine's W."""
+        """Compute the curvature at the engine's W."""
 
     def __call__(self, R: Array) -> Array:
         """Apply it to an array of shape (d + 1, k)."""
@@ -62,7 +62,7 @@ class Diagonal:
         self._scale: Array = np.ones(1)
 
     def update(self, engine: PrimalEngine) -> None:
-        """Take the mean of p (1 - p) of every class over some rows at the engine's W."""
+        """Compute the mean of p (1 - p) of every class over some rows at the engine's W."""
         total, weight = engine.zeros((engine.problem.dataset.n_classes,)), np.zeros(1)
         at = engine.W, engine.class_major, engine.n_examples, SAMPLED_ROWS
         engine.parts.add(SmoothLossSums.variances, at, (total, weight))
@@ -89,7 +89,7 @@ class Kronecker:
         self._Q = self._U = self._scale = np.ones((1, 1))
 
     def update(self, engine: PrimalEngine) -> None:
-        """Take A and G at the engine's W."""
+        """Compute A and G at the engine's W."""
         size = engine.problem.dataset.n_features + 1
         g, Q = engine.eigh(self._sample.total(engine, SmoothLossSums.gram, size))
         a, U = engine.eigh(_mean_curvature(engine))
@@ -129,7 +129,7 @@ class SampledHessian:
 
 
 class _Sample:
-    """So many rows, evenly spread over all, whose C_i are scaled to those of all."""
+    """A sample of rows, evenly spaced, with C_i scaled to the total of all rows."""
 
     def __init__(self, engine: PrimalEngine, wanted: int) -> None:
         self._wanted, cost = wanted, np.zeros(1)
@@ -137,7 +137,7 @@ class _Sample:
         self._scale = engine.total_cost / float(cost[0])
 
     def total(self, engine: PrimalEngine, question: Question, size: int) -> Array:
-        """Return a sum over them at the engine's W, shape (size, size)."""
+        """Return a sum over the sample at the engine's W, shape (size, size)."""
         total = engine.zeros((size, size))
         some = engine.n_examples, self._wanted, self._scale
         engine.parts.add(question, (engine.W, engine.class_major, *some), (total,))
@@ -145,7 +145,7 @@ class _Sample:
 
 
 def preconditioner_for(engine: PrimalEngine) -> Preconditioner:
-    """Return the preconditioner that serves a problem best for its price."""
+    """Return the most efficient preconditioner for a problem."""
     if is_sampled(engine):
         return SampledHessian(engine)
     return Kronecker(engine) if is_factorized(engine) else Diagonal(engine)
@@ -164,20 +164,20 @@ def is_sampled(engine: PrimalEngine) -> bool:
 
 
 def is_factorized(engine: PrimalEngine) -> bool:
-    """Whether G is factorized, not replaced by its diagonal."""
+    """Whether G is factorized instead of replaced by its diagonal."""
     data = engine.problem.dataset
     few = data.n_features < min(engine.most_factorized, engine.n_examples)
     return few and data.n_classes <= engine.most_factorized
 
 
 def numbers_of(engine: PrimalEngine) -> int:
-    """Return how many numbers W has."""
+    """Return the number of entries of W."""
     data = engine.problem.dataset
     return (data.n_features + 1) * data.n_classes
 
 
 def _mean_curvature(engine: PrimalEngine) -> Array:
-    """Return A of all rows."""
+    """Return A over all rows."""
     k = engine.problem.dataset.n_classes
     total, trace = engine.zeros((k, k)), np.zeros(1)
     engine.parts.add(SmoothLossSums.moments, (engine.W, engine.class_major), (total, trace))

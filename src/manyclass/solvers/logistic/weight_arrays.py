@@ -1,6 +1,6 @@
-"""Arrays like W of logistic regression: their layout, and arithmetic of NumPy.
+"""Arrays like W of logistic regression: their layout, and NumPy arithmetic.
 
-Engines whose W lies on a device have other methods of the same names.
+Engines with W on a device override these methods.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ ROWS_AT_A_TIME = 256
 
 
 class WeightArrays:
-    """Arrays like W that are ndarrays, padded to whole blocks.
+    """Arrays like W as ndarrays, padded to whole blocks.
 
     Attributes
     ----------
     problem : Problem
     n_examples, n_values : int
-        Rows, and numbers of X, of all parts.
+        Numbers of rows, and of values of X, of all parts.
     class_major : bool
         Whether W has a row for each class.
     """
@@ -36,19 +36,19 @@ class WeightArrays:
     # Layout
 
     def is_class_major(self) -> bool:
-        """Whether W has a row for each class, not for each feature."""
+        """Whether W has a row for each class instead of each feature."""
         return in_batches(self.problem, (self.n_values, self.n_examples))
 
     def new_weights(self, dtype: DType | None = None) -> Array:
-        """Return zeros laid out like W."""
+        """Return zeros in the layout of W."""
         return new_weights(self.problem, dtype or self.problem.dataset.dtype, self.class_major)
 
     def matrix(self, W: Array) -> Array:
-        """Return a view of some W, shape (d + 1, k)."""
+        """Return a view of an array like W, shape (d + 1, k)."""
         return as_matrix(W, self.problem, class_major=self.class_major)
 
     def features(self, W: Array) -> Array:
-        """Return the part of some W that belongs to the given features: a view."""
+        """Return a view of an array like W without the appended feature."""
         d, k = self.problem.dataset.n_features, self.problem.dataset.n_classes
         return W[:k, :d] if self.class_major else W[:d, :k]
 
@@ -61,7 +61,7 @@ class WeightArrays:
 
     @property
     def eps(self) -> float:
-        """The relative spacing of the numbers of W."""
+        """Machine epsilon of the dtype of W."""
         return float(np.finfo(self.problem.dataset.dtype).eps)
 
     def zeros(self, shape: tuple[int, ...]) -> Array:
@@ -69,12 +69,12 @@ class WeightArrays:
         return np.zeros(shape)
 
     def eigh(self, matrix: Array) -> tuple[Array, Array]:
-        """Return the eigenvalues, at least 0, and eigenvectors of a matrix that ``zeros`` made."""
+        """Return the eigenvalues, clipped at 0, and eigenvectors of a matrix from ``zeros``."""
         values, vectors = scipy.linalg.eigh(matrix)
         return np.maximum(values, 0), vectors
 
     def narrowed(self, numbers: Array) -> Array:
-        """Return numbers in the type of W."""
+        """Return numbers in the dtype of W."""
         return numbers.astype(self.problem.dataset.dtype)
 
     def host(self, numbers: Array) -> Array:
@@ -82,7 +82,7 @@ class WeightArrays:
         return numbers
 
     def placed(self, numbers: Array) -> Array:
-        """Return an ndarray as numbers on the device of W."""
+        """Return an ndarray as an array on the device of W."""
         return numbers
 
     def inner(self, a: Array, b: Array) -> float:
@@ -96,7 +96,7 @@ def dot(a: Array, b: Array) -> float:
 
 
 def by_class(W: Array) -> Array:
-    """Return a copy in the order "F", made of some rows at a time, which stay in a cache."""
+    """Return a copy in order "F", made for some rows at a time, so that they stay in a cache."""
     copy = np.empty(W.shape, W.dtype, order="F")
     for begin in range(0, len(W), ROWS_AT_A_TIME):
         rows = slice(begin, begin + ROWS_AT_A_TIME)

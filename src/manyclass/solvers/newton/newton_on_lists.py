@@ -1,9 +1,9 @@
-"""Rounds of Newton's method on an engine whose z are in lists, in NumPy.
+"""Rounds of Newton's method on an engine with z in lists, in NumPy.
 
-The compiled rounds (cpp/newton) have z in lanes, which formulations that take the largest of
-absolute margins (ADM, ATM) do not. Given and returned: as for the others (newton_phase.py); the
-steps are those of rows in parts (steps_on_parts.py), with all rows in one. Where the Hessian is
-small, and memory has room for a few n x k arrays.
+The compiled rounds (cpp/newton) need z in lanes. Formulations with the largest of absolute margins
+(ADM, ATM) have z in lists. Input and output are the same as for the compiled rounds
+(newton_phase.py). The steps are the same as for rows in parts (steps_on_parts.py), with all rows in
+one part. Used if the Hessian is small and a few n x k arrays fit into memory.
 """
 
 from __future__ import annotations
@@ -22,10 +22,9 @@ from manyclass.solvers.newton.steps_on_parts import StepsOnParts, is_small
 from manyclass.solvers.newton_phase import Round
 from manyclass.utils.machine import available_memory
 
-ARRAYS, SHARE = 6, 0.25  # n x k arrays in float64, and the share of the memory that they may take
-MOST_NUMBERS = 1024  # of W: the Hessian of more takes seconds to factorize
-# Newton steps until the end, roughly, and passes over the examples that a product of so many
-# numbers of W with the Hessian's blocks takes.
+ARRAYS, SHARE = 6, 0.25  # float64 n x k arrays, and their largest share of the memory
+MOST_NUMBERS = 1024  # largest size of W: a larger Hessian takes seconds to factorize
+# Approximate number of Newton steps, and passes over the examples per step and number of W.
 STEPS, PASSES_OF_STEP = 40, 1 / 8
 
 
@@ -35,7 +34,7 @@ class NewtonOnLists(StepsOnParts):
     Parameters
     ----------
     engine : Engine
-        With dense W.
+        An engine with dense W.
     """
 
     def __init__(self, engine: Engine) -> None:
@@ -46,14 +45,14 @@ class NewtonOnLists(StepsOnParts):
         super().__init__(engine.problem, OnePart(self._rows), W, of_centre)
 
     def rebuild(self, anew: bool) -> None:
-        """Compute W(zbar), with zbar from the engine, and begin at it where that is asked."""
+        """Compute W(zbar), with zbar from the engine, and begin at it if requested."""
         self._rows, self.of_centre = _around(self.engine)
         self.parts = OnePart(self._rows)
         if anew:
             self.W = self.of_centre.copy()
 
     def move(self, length: float) -> Round:
-        """Move zbar, rounded to the type of X, and return P and P - D there."""
+        """Move zbar, rounded to the dtype of X, and return P and P - D at it."""
         self.engine.load(sp.csr_array(self._rows.moved(self.W, self.epsilon, length)))
         self.rebuild(anew=False)
         problem, data, z = self.problem, self.problem.dataset, self.engine.duals()
@@ -72,7 +71,7 @@ class NewtonOnLists(StepsOnParts):
         out.matrix[:, : self.W.shape[1]] = self.W
 
     def write_weights(self, weights: _core.Weights) -> None:
-        """Take over W."""
+        """Set W."""
         self.W = weights.matrix[:, : self.W.shape[1]].astype(np.float64)
 
 
@@ -84,7 +83,7 @@ def _around(engine: Engine) -> tuple[ProximalRows, NDArray[np.float64]]:
 
 
 def is_allowed(engine: Engine) -> bool:
-    """Whether z is in lists for its formulation, the Hessian is small, and memory has room."""
+    """Whether z must be in lists, the Hessian is small, and the arrays fit into memory."""
     problem, data = engine.problem, engine.problem.dataset
     formulation = problem.formulation
     if formulation.is_relative or not formulation.takes_maximum or not is_small(problem):
@@ -96,6 +95,6 @@ def is_allowed(engine: Engine) -> bool:
 
 
 def passes(problem: Problem) -> float:
-    """Return the passes over the examples that the phase takes, roughly."""
+    """Return the approximate cost of the phase in passes over the examples."""
     data = problem.dataset
     return STEPS * PASSES_OF_STEP * (data.n_features + 1) * (data.n_classes + 1)

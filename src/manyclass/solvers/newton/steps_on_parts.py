@@ -1,11 +1,11 @@
-"""Newton steps on sums over rows in parts, for support vector machines of few features.
+"""Newton steps on sums over rows in parts, for support vector machines with few features.
 
 phi (newton_phase.py) has a piecewise constant Hessian, which is summed over all rows and
-factorized: a step is one sum of the Hessian, one of the gradient, and, where the whole step is too
-long or too short, one or two of slopes at several lengths. For the squared hinge epsilon may be 0:
-then phi is P itself, and 1/2 ||W - W(z)||^2 its gap.
+factorized. A step needs one sum of the Hessian, one sum of the gradient, and, if the whole step is
+too long or too short, one or two sums of slopes at several lengths. For the squared hinge, epsilon
+may be 0: then phi is P itself, and 1/2 ||W - W(z)||^2 its gap.
 
-Given: W, and zbar in the parts (rows/proximal_response.py). Source of the steps with epsilon = 0:
+Input: W, and zbar in the parts (rows/proximal_response.py). Source of the steps with epsilon = 0:
 Mangasarian 2002 (finite Newton method).
 """
 
@@ -35,12 +35,12 @@ from manyclass.utils.machine import one_blas_thread
 # The Hessian is factorized up to MOST_NUMBERS of W, or, where classes are independent, of each
 # class, with so many numbers in all.
 MOST_OF_ALL_CLASSES = 1 << 22
-# The whole step is taken where the slope at its end is at most that part of the slope at its start.
+# The whole step is made if the slope at its end is at most this share of the slope at its start.
 ACCEPTED = 0.5
 
 
 class Point(NamedTuple):
-    """Some W, the gradient of phi, W(z), and the terms of ``ProximalRows.respond``."""
+    """A W, the gradient of phi, W(z), and the terms of ``ProximalRows.respond``."""
 
     W: NDArray[np.float64]
     gradient: NDArray[np.float64]
@@ -54,20 +54,20 @@ class StepsOnParts:
     Parameters
     ----------
     problem : Problem
-        Of all rows, or without them.
+        The problem, with all rows or without rows.
     parts : Parts
     W : ndarray of shape (d + 1, k)
-        Where they begin.
+        The first W.
     of_centre : ndarray of shape (d + 1, k)
-        W(zbar), to be kept up to date.
+        W(zbar), kept up to date by the caller.
 
     Attributes
     ----------
     W : ndarray of shape (d + 1, k)
     epsilon : float
-        Of the last round.
+        epsilon of the last round.
     n_steps, n_passes : int
-        Of the last round: Newton steps, and passes over the rows.
+        Numbers of Newton steps and of passes over the rows in the last round.
     """
 
     def __init__(
@@ -92,7 +92,7 @@ class StepsOnParts:
         return float(total[0])
 
     def respond(self, epsilon: float) -> Response:
-        """Begin a round; return the response to W, which is known where epsilon stays 0."""
+        """Begin a round; return the response to W, which is known if epsilon stays 0."""
         self.n_steps = self.n_passes = 0
         if self._at is None or epsilon > 0:
             self.epsilon = epsilon
@@ -109,7 +109,7 @@ class StepsOnParts:
         return _dot(at.gradient, self._direction)
 
     def slopes(self, lengths: list[float]) -> list[float]:
-        """Return the slopes at these lengths; of the whole step alone, from its response."""
+        """Return the slopes at these lengths; for only the whole step, from its response."""
         if lengths == [1.0]:
             self._whole = self._point(self.W + self._direction)
             return [_dot(self._whole.gradient, self._direction)]
@@ -131,12 +131,12 @@ class StepsOnParts:
 
     @property
     def n_zone(self) -> int:
-        """Examples with a free z."""
+        """Number of examples with a free z."""
         return int(self._known().terms[4])
 
     @property
     def smooth_objective(self) -> tuple[float, float]:
-        """P and P - D at z(W), where epsilon is 0."""
+        """P and P - D at z(W), if epsilon is 0."""
         at = self._known()
         primal = 0.5 * _dot(at.W, at.W) + float(at.terms[0])
         return primal, 0.5 * _dot(at.gradient, at.gradient)
@@ -163,7 +163,7 @@ class StepsOnParts:
         return math.sqrt(_dot(at.gradient, at.gradient)), distance, slope, _dot(move, move) + ridge
 
     def _solve(self, at: Point) -> NDArray[np.float64]:
-        """Return H^-1 gradient, with H of all rows."""
+        """Return H^-1 gradient, with H over all rows."""
         m, k = at.W.shape
         blocks = np.zeros((n_blocks(self.problem), m, m))
         self.parts.add(ProximalResponse.hessian, (at.W, self.epsilon), (blocks,))
@@ -184,7 +184,7 @@ class StepsOnParts:
 def length_on_parts(
     steps: NewtonSteps, epsilon: float, budget: int = 0, most_steps: int = MOST_STEPS
 ) -> float:
-    """Return ``length_of_round``, by one thread of BLAS."""
+    """Return ``length_of_round``, with one thread of BLAS."""
     with one_blas_thread():
         return length_of_round(steps, epsilon, budget, accepted=ACCEPTED, most_steps=most_steps)
 
@@ -192,7 +192,7 @@ def length_on_parts(
 def is_small(problem: Problem) -> bool:
     """Whether the Hessian is small enough to be summed and factorized at every step.
 
-    Losses with factors (slack rescaling) are left to consensus.
+    False for losses with factors (slack rescaling), which only consensus supports.
     """
     if problem.factors is not None:
         return False

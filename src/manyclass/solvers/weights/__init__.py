@@ -1,4 +1,4 @@
 """Storage of W: dense rows, hash tables; the choice between them.
 
-May import problem and below. Begin with storage.py.
+May import problem and the layers below. Begin with storage.py.
 """

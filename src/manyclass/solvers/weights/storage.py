@@ -1,7 +1,7 @@
 """Storage of W, shape (d + 1, k): dense W in the kernels, and the choice of dense or sparse.
 
 Rows of a dense W are padded to blocks of 64 bytes; classes are visited in lanes or groups of
-blocks. Memory decides between dense and sparse, then speed.
+blocks. The choice between dense and sparse depends on memory, then on speed.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ from manyclass.problem.problem import Problem
 from manyclass.utils.machine import available_memory
 from manyclass.utils.types import Array, DType
 
-# Numbers of W that are copied or summed at a time.
+# Entries of W that are copied or summed at a time.
 ELEMENTS_AT_A_TIME = 1 << 18
 
 
 def allocate_weights(rows: int, n_classes: int, dtype: DType) -> tuple[Array, Array]:
-    """Zeros for W as the kernels want them: the memory, and its aligned view (rows, stride)."""
+    """Return zeros for W in the layout of the kernels: the memory, and its view (rows, stride)."""
     per_block = BLOCK_BYTES // dtype.itemsize
     stride = -(-n_classes // per_block) * per_block
     buffer = np.zeros(rows * stride + per_block, dtype)
@@ -34,7 +34,7 @@ def allocate_weights(rows: int, n_classes: int, dtype: DType) -> tuple[Array, Ar
 
 
 def pack(buffer: Array, weights: Array, n_classes: int) -> Array:
-    """Move the rows of W to the buffer's beginning, without their padding."""
+    """Move the rows of W to the beginning of the buffer, without padding."""
     rows, stride = weights.shape
     step = max(1, ELEMENTS_AT_A_TIME // stride)
     for begin in range(0, rows, step):
@@ -44,7 +44,7 @@ def pack(buffer: Array, weights: Array, n_classes: int) -> Array:
 
 
 def class_means(W: Array) -> NDArray[np.float64]:
-    """Mean over the classes of every row, shape (d + 1,)."""
+    """Return the mean over the classes of every row, shape (d + 1,)."""
     return np.concatenate([W[rows].mean(axis=1, dtype=np.float64) for rows in _parts(W)])
 
 
@@ -54,9 +54,9 @@ def subtract_means(W: Array) -> None:
 
 
 def antisymmetric(W: Array) -> float:
-    """For k = 2: W <- (-v, v), v = (w_1 - w_0) / 2, so that coef_ = w_1 - w_0 is exact.
+    """For k = 2, set W to (-v, v), v = (w_1 - w_0) / 2, so that coef_ = w_1 - w_0 is exact.
 
-    Returned: how far W moves.
+    Return the distance by which W moves.
     """
     before = W.astype(np.float64)
     W[:, 1] = 0.5 * (W[:, 1] - W[:, 0])
@@ -74,7 +74,7 @@ def distance(a: Array, b: Array) -> float:
 
 
 def squared_norm(W: Array) -> float:
-    """||W||^2, summed in float64."""
+    """Return ||W||^2, summed in float64."""
     total = 0.0
     for rows in _parts(W):
         total += float(np.einsum("ij,ij->", W[rows], W[rows], dtype=np.float64))
@@ -82,7 +82,7 @@ def squared_norm(W: Array) -> float:
 
 
 def _parts(W: Array) -> Iterator[slice]:
-    """Yield rows that are copied or summed at a time."""
+    """Yield blocks of rows."""
     step = max(1, ELEMENTS_AT_A_TIME * W.itemsize // max(W.strides[0], W[0].nbytes))
     for begin in range(0, len(W), step):
         yield slice(begin, begin + step)
@@ -90,33 +90,33 @@ def _parts(W: Array) -> Iterator[slice]:
 
 BLOCK_BYTES = _core.BLOCK_BYTES  # rows of W are padded to whole blocks
 
-# Blocks of 64 bytes that the weights of a group's classes fill, for one feature: one is slower by a
+# Blocks of 64 bytes with the weights of a group's classes for one feature: one block is slower by a
 # fifth (news20, letter).
 GROUP_BLOCKS = 2
 
-# Rows are visited in batches when at least this share of X is not zero (measured: 256 features, 284
+# Rows are visited in batches if at least this share of X is non-zero (measured: 256 features, 284
 # classes; Crammer-Singer breaks even at 0.2 to 0.3, Weston-Watkins gains a sixth at 0.3).
 BATCH_DENSITY = 0.3
-# Where lanes would do, from so many classes and features on. With relative margins, whose lists of
+# Numbers of classes and features from which batches replace lanes. With relative margins, lists of
 # z are short (measured, 8,000 to 100,000 rows, 20 and 50 classes, C = 1 and 10: at 64 features 1.1
-# to 4 times faster, at 160 2 to 4; at 32 0.9 to 2.4); with absolute ones lanes have a Newton phase
-# (20 classes break even at 256 features; 26 at 1,000 are 3 to 8 times faster).
+# to 4 times faster, at 160 2 to 4; at 32 0.9 to 2.4). With absolute margins, lanes have a Newton
+# phase (20 classes break even at 256 features; 26 at 1,000 are 3 to 8 times faster).
 BATCH_CLASSES, BATCH_FEATURES, RELATIVE_FEATURES = 16, 256, 64
 
 
 def classes_in_group(dtype: DType) -> int:
-    """Return how many classes a group has, at most."""
+    """Return the largest number of classes in a group."""
     return GROUP_BLOCKS * BLOCK_BYTES // dtype.itemsize
 
 
 def has_wide_rows(data: Dataset) -> bool:
-    """Whether rows are dense and have so many features that batches of them are faster."""
+    """Whether rows are dense and have enough features that batches are faster."""
     share = len(data.values) / (data.n_examples * max(1, data.n_features))
     return share >= BATCH_DENSITY and data.n_features >= BATCH_FEATURES
 
 
 def in_lanes(problem: Problem) -> bool:
-    """Whether the kernels for few classes serve: a visit holds all of them in registers."""
+    """Whether the kernels for few classes apply, with all classes of a visit in registers."""
     data, formulation = problem.dataset, problem.formulation
     return _core.fits_lanes(
         formulation.takes_maximum, formulation.is_relative, data.n_classes, data.dtype.itemsize
@@ -124,9 +124,9 @@ def in_lanes(problem: Problem) -> bool:
 
 
 def in_batches(problem: Problem, sizes: tuple[int, int] | None = None) -> bool:
-    """Whether rows are visited as dense ones, in batches, W class-major (batched_visits.hpp).
+    """Whether rows are visited as dense rows, in batches, with class-major W (batched_visits.hpp).
 
-    `sizes`: numbers of X and rows of all parts, where the problem is of one of them.
+    `sizes` are the numbers of values and rows of all parts, if the problem is one of them.
     """
     data = problem.dataset
     if data.sets is not None:
@@ -142,32 +142,33 @@ def in_batches(problem: Problem, sizes: tuple[int, int] | None = None) -> bool:
 Kind = Literal["dense", "sparse"]
 # Number of classes from which Crammer-Singer and Weston-Watkins are faster with sparse weights.
 MANY_CLASSES = 2000
-# Dense weights that take more than this share of the memory give way to sparse ones.
+# Weights are sparse if dense ones would need more than this share of the memory.
 LARGE_SHARE = 0.25
-# z of relative margins: so many classes of an example (16 to 52 were seen in the end).
+# Expected number of classes with z per example, for relative margins (16 to 52 were measured at the
+# # end of training).
 CLASSES_PER_EXAMPLE = 64
-# What sparse weights are expected to need: so many classes with a weight for every non-zero of X
-# (16 to 52 are in the lists of an example, but examples share them), so many bytes for each in
-# tables that are partly vacant, and in the copy that is returned.
+# Expected size of sparse weights: number of classes with a weight per non-zero of X (16 to 52 are
+# in the lists of an example, but examples share them), bytes of each in partly vacant tables, and
+# in the returned copy.
 CLASSES_PER_ENTRY = 16
 BYTES_PER_WEIGHT = 24
-# ... and for one-vs-rest, whose parts are put together in a copy (20 to 39 were seen).
+# ... and for one-vs-rest, where chunks are joined in a copy (20 to 39 were measured).
 SEPARATE_CLASSES_PER_ENTRY = 40
-ROW_BYTES = _core.TABLE_ROW_BYTES  # of a feature's table, for each thread
+ROW_BYTES = _core.TABLE_ROW_BYTES  # bytes of a feature's table, for each thread
 WORTH_TELLING = 10**8
-# Classes are trained together while their weights and z need no more than this, and no more than
-# this share of the memory.
+# Largest size of the weights and z of classes that are trained together, in bytes and as a share of
+# the memory.
 CHUNK_BYTES_OF_W = 1 << 29
 CHUNK_SHARE = 0.25
 DENSE_BY_NATURE = (
-    "weights='sparse' does not go with this formulation, whose weights are dense by nature; use "
-    "weights='auto', or formulation='crammer_singer', 'weston_watkins' or 'one_vs_rest'"
+    "weights='sparse' cannot be combined with this formulation, whose weights are always dense; "
+    "use weights='auto', or formulation='crammer_singer', 'weston_watkins' or 'one_vs_rest'"
 )
 
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """How W is held, and what both ways would need.
+    """The chosen storage of W, and the memory for both kinds.
 
     Attributes
     ----------
@@ -175,7 +176,8 @@ class Choice:
     dense_bytes : int
         Memory of dense weights and of z.
     sparse_bytes : int or None
-        The same for sparse weights, roughly; None where the formulation has none.
+        Approximate memory of sparse weights and of z; None if the formulation does not support
+        them.
     """
 
     kind: Kind
@@ -184,17 +186,17 @@ class Choice:
 
     @property
     def needed(self) -> int:
-        """Bytes of what was chosen."""
+        """Bytes of the chosen storage."""
         sparse = self.sparse_bytes if self.kind == "sparse" else None
         return self.dense_bytes if sparse is None else sparse
 
     @property
     def matters(self) -> bool:
-        """Whether to report the choice when verbose: not dense weights of a small problem."""
+        """Whether to report the choice when verbose: not for dense weights of a small problem."""
         return self.kind == "sparse" or self.needed > WORTH_TELLING
 
     def __str__(self) -> str:
-        """One line for people."""
+        """One line for users."""
         dense = f"dense {size_text(self.dense_bytes)}"
         if self.sparse_bytes is None:
             return f"weights are dense: {dense}"
@@ -211,7 +213,7 @@ def choose_weights(
     problem : Problem
     wanted : {"auto", "dense", "sparse"}
     n_jobs : int, default=1
-        Threads, each of which needs memory of its own.
+        Threads, each of which needs additional memory.
     keeps_duals : bool, default=True
         Whether z is returned, too.
 
@@ -222,9 +224,9 @@ def choose_weights(
     Raises
     ------
     ValueError
-        If sparse weights are wanted of a formulation whose W is dense by nature.
+        If sparse weights are requested for a formulation with dense W.
     MemoryError
-        If neither fits, or not the one that is wanted.
+        If neither fits, or the requested one does not fit.
     """
     dense = dense_bytes(problem, keeps_duals=keeps_duals)
     sparse = sparse_bytes(problem, n_jobs)
@@ -241,23 +243,23 @@ def choose_weights(
 
 
 def dense_bytes(problem: Problem, *, keeps_duals: bool = True) -> int:
-    """Bytes of dense weights and of z while training, and as it is returned."""
+    """Return the bytes of dense weights and of z, in training and returned."""
     data = problem.dataset
     item, n, k = data.dtype.itemsize, data.n_examples, data.n_classes
     weights = weights_bytes(problem)
     if problem.formulation.is_separable:
-        # The groups' weights, and those of all that are put together from them.
+        # The weights of the groups, and the joined weights.
         return 2 * weights + n * k * item
     if in_lanes(problem) and not in_batches(problem):
         return weights + n * k * item
     if problem.formulation.is_relative:
         return weights + relative_duals_bytes(problem)
-    # A class and a number each, and once more in what is returned.
+    # A class and a number per entry, and the same again in the returned array.
     return weights + n * k * 2 * item + n * k * (item + 4) * keeps_duals
 
 
 def sparse_bytes(problem: Problem, n_jobs: int = 1) -> int | None:
-    """Bytes of sparse weights and of z while training, roughly; None where there are none."""
+    """Return the approximate bytes of sparse weights and of z in training; None: unsupported."""
     if problem.formulation.centred:
         return None
     data = problem.dataset
@@ -272,14 +274,14 @@ def sparse_bytes(problem: Problem, n_jobs: int = 1) -> int | None:
 
 
 def returned_bytes(problem: Problem) -> int:
-    """Bytes of a sparse W as it is returned, roughly."""
-    if not problem.formulation.is_relative:  # parts, and what is put together from them
+    """Return the approximate bytes of a returned sparse W."""
+    if not problem.formulation.is_relative:  # chunks, and the joined array
         return 2 * packed_bytes(problem, SEPARATE_CLASSES_PER_ENTRY)
     return packed_bytes(problem, CLASSES_PER_ENTRY)
 
 
 def packed_bytes(problem: Problem, classes_per_entry: int) -> int:
-    """Bytes of the rows of W without zeros: a class and a number each."""
+    """Return the bytes of the rows of W without zeros: a class and a number per entry."""
     data = problem.dataset
     entries = classes_per_entry * (len(data.values) + data.n_examples)
     weights = min((data.n_features + 1) * data.n_classes, entries)
@@ -287,28 +289,28 @@ def packed_bytes(problem: Problem, classes_per_entry: int) -> int:
 
 
 def weights_bytes(problem: Problem) -> int:
-    """Bytes of a dense W."""
+    """Return the bytes of a dense W."""
     data = problem.dataset
     return (data.n_features + 1) * data.n_classes * data.dtype.itemsize
 
 
 def relative_duals_bytes(problem: Problem) -> int:
-    """Bytes of the z of relative margins: a class and a number each."""
+    """Return the bytes of the z of relative margins: a class and a number per entry."""
     data = problem.dataset
     return data.n_examples * min(data.n_classes, CLASSES_PER_EXAMPLE) * 2 * data.dtype.itemsize
 
 
 def chunk_bytes(problem: Problem, n_jobs: int, sharing: int = 1) -> int:
-    """Bytes of a part's weights and z for each process that shares the memory."""
+    """Return the bytes of a chunk's weights and z for each process that shares the memory."""
     data = problem.dataset
     groups = -(-data.n_classes // classes_in_group(data.dtype))
     return min(groups, groups_in_part(problem, n_jobs, sharing)) * _group_bytes(problem)
 
 
 def groups_in_part(problem: Problem, n_jobs: int, sharing: int = 1) -> int:
-    """Return how many groups of classes of one-vs-rest are trained together.
+    """Return the number of groups of classes of one-vs-rest that are trained together.
 
-    At least one for each thread; so many processes share the memory.
+    There is at least one for each thread; `sharing` processes share the memory.
     """
     budget = min(CHUNK_BYTES_OF_W, CHUNK_SHARE * available_memory(sharing))
     return max(n_jobs, int(budget / _group_bytes(problem)))
@@ -321,14 +323,14 @@ def _group_bytes(problem: Problem) -> int:
 
 
 def prefers_sparse(problem: Problem, dense: int, sparse: int, memory: int) -> bool:
-    """Whether sparse weights are faster, or need less memory where it is short."""
+    """Whether sparse weights are faster, or need less memory if it is short."""
     relative = problem.formulation.is_relative
     many = relative and problem.dataset.n_classes > MANY_CLASSES and problem.dataset.is_sparse
     return sparse < dense and (many or dense > LARGE_SHARE * memory)
 
 
 def refusal(problem: Problem, choice: Choice, memory: int) -> str:
-    """Return the message of a choice that does not fit into memory."""
+    """Return the message for a choice that does not fit into memory."""
     data = problem.dataset
     asked = f"{data.n_features} features and {data.n_classes} classes"
     words = f"dense weights for {asked} need {size_text(choice.dense_bytes)}"
@@ -343,13 +345,13 @@ def refusal(problem: Problem, choice: Choice, memory: int) -> str:
 
 
 def size_text(n_bytes: int) -> str:
-    """Bytes for people."""
+    """Return a number of bytes as text."""
     return f"{n_bytes / 1e9:,.1f} GB" if n_bytes >= 10**9 else f"{n_bytes / 1e6:.3g} MB"
 
 
 @dataclass(frozen=True, slots=True)
 class Shape:
-    """What W is like: d features and the appended one, k classes."""
+    """Shape and dtype of W: d features and the appended one, k classes."""
 
     n_features: int
     n_classes: int

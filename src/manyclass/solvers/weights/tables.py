@@ -17,24 +17,24 @@ from manyclass.solvers.weights.storage import Shape, sparse_bytes
 from manyclass.utils.machine import available_memory, core_class
 from manyclass.utils.types import CsrArray, Settings
 
-# Plain rows replace tables with a slot for every FAST classes, or, where the weights may need more
-# than SPACIOUS of the memory, for every SMALL (measured on wordnet: 2 and 4 take a quarter more
-# time than 8; on a corpus like LSHTC-large 2 takes a tenth more time and a fifth less memory).
+# A dense row replaces a table with a slot for every FAST classes, or, if the weights may need more
+# than SPACIOUS of the memory, for every SMALL classes (measured on wordnet: 2 and 4 take a quarter
+# more time than 8; on a corpus like LSHTC-large 2 takes a tenth more time and a fifth less memory).
 FAST, SMALL = 8, 2
 SPACIOUS = 0.1
 
 
 def dense_from(problem: Problem, n_parts: int = 1) -> int:
-    """Return how many classes to a slot make a plain row worth its memory (hash_tables.hpp).
+    """Return the number of classes per slot from which a dense row is used (hash_tables.hpp).
 
-    ``n_parts``: tables have such a part of the classes.
+    Tables hold 1 / ``n_parts`` of the classes.
     """
     expected = (sparse_bytes(problem) or 0) // n_parts
     return FAST if expected < SPACIOUS * available_memory() else SMALL
 
 
 def inverse(names: NDArray[np.int32]) -> NDArray[np.int32]:
-    """Return the places of all classes in a random order of them."""
+    """Return the inverse of a permutation of the classes."""
     places = np.empty_like(names)
     places[names] = np.arange(len(names), dtype=np.int32)
     return places
@@ -43,7 +43,7 @@ def inverse(names: NDArray[np.int32]) -> NDArray[np.int32]:
 class TableAccumulator:
     """S and U as one table per feature, class -> number (hash_tables.hpp).
 
-    The classes are held in random order, so that tables fill evenly.
+    The classes are stored in random order, so that tables fill evenly.
     """
 
     def __init__(
@@ -62,7 +62,7 @@ class TableAccumulator:
         self._average = self._zeros() if averages else None
 
     def places_of(self, labels: NDArray[np.int32]) -> NDArray[np.int32]:
-        """Return the labels as these tables number them."""
+        """Return the labels in the numbering of these tables."""
         return inverse(self._names)[labels]
 
     def steps(
@@ -72,7 +72,7 @@ class TableAccumulator:
         passage: _core.Passage,
         rows: NDArray[np.int32],
     ) -> float:
-        """Make the steps of some rows, whose labels are ``places_of`` the real ones."""
+        """Make the steps of some rows, with labels from ``places_of``."""
         return float(trainer.table_steps(self._sum, self._average, clock, passage, rows))
 
     def weights(self, clock: _core.StochasticClock) -> CsrArray:
@@ -85,7 +85,7 @@ class TableAccumulator:
         return W
 
     def finish(self, clock: _core.StochasticClock) -> CsrArray:
-        """Return W, shape (d + 1, k); S ends."""
+        """Return W, shape (d + 1, k); S must not be used afterwards."""
         W = self.weights(clock)
         self._sum.clear()
         self._average = None
@@ -100,7 +100,7 @@ class TableAccumulator:
         return self
 
     def columns(self) -> tuple[CsrArray, CsrArray | None]:
-        """Return S and, if averages are wanted, U, as matrices."""
+        """Return S and, for averages, U, as matrices."""
         average = None if self._average is None else self._matrix(self._average)
         return self._matrix(self._sum), average
 
@@ -157,6 +157,6 @@ class TableAccumulator:
 
 
 def clock_factor(clock: _core.StochasticClock) -> float:
-    """W = factor S, or factor (A S - U)."""
+    """Return the factor in W = factor S, or W = factor (A S - U)."""
     weight = clock.average_weight or clock.seen
     return 1 / (clock.alpha * weight) if weight else 0.0
