@@ -23,6 +23,20 @@ def test_prints_a_table_and_the_choice(run, data):
     assert lines[-1].startswith(f"chosen: C = {model.C_:g}, mean score {model.best_score_:.4f}")
 
 
+@pytest.mark.parametrize(
+    ("Cs", "end"),
+    [
+        ("1e-6,1e-5", "smallest value compared; try smaller ones, too"),
+        ("1e-6,1", "largest value compared; try larger ones, too"),
+        ("1", " s"),
+        ("1e-6,0.5,1e5", " s"),
+    ],
+)
+def test_a_choice_at_an_end_says_so(run, data, Cs, end):
+    line = run.works("cv", data, "-C", Cs, "--folds", "2", "--scoring", "accuracy")[-1]
+    assert line.endswith(end)
+
+
 def test_json_holds_what_the_estimator_holds(run, data):
     given = "-C", "1,0.1", "--folds", "3", "--scoring", "f1_macro", "--json"
     found = json.loads(run.works("cv", data, *given)[0])

@@ -135,7 +135,7 @@ def cv(args: argparse.Namespace) -> None:
     if args.json:
         say(json.dumps(found))
     else:
-        log_choice(choice.C, found["score"], choice.seconds, log)
+        log_choice(choice.C, choice.Cs, found["score"], choice.seconds, log)
     if args.plot:
         _plot(choice, args.scoring, args.plot)
         log(f"saved {args.plot}")
@@ -184,9 +184,13 @@ def estimator(
     return MultinomialLogisticRegressionCV(**{**given, **settings})
 
 
-def log_choice(C: float, score: float, seconds: float, log: Say) -> None:
-    """Log the choice."""
-    log(f"chosen: C = {C:.6g}, mean score {score:.4f}; {seconds:.2f} s")
+def log_choice(C: float, Cs: Array, score: float, seconds: float, log: Say) -> None:
+    """Log the choice, and whether it is the smallest or the largest of several values."""
+    end = ""
+    if len(Cs) > 1 and C in (min(Cs), max(Cs)):
+        end = ", the smallest value compared" if C == min(Cs) else ", the largest value compared"
+        end += "; try smaller ones, too" if C == min(Cs) else "; try larger ones, too"
+    log(f"chosen: C = {C:.6g}, mean score {score:.4f}; {seconds:.2f} s{end}")
 
 
 def _print_nothing(_C: float, _column: object) -> None:

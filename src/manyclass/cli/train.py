@@ -145,7 +145,7 @@ def _train_chosen(args: argparse.Namespace, log: Say) -> None:
     seconds = timed(args, lambda: fit_with_maker(model, X, y, maker_of(args)))
     name_features(args, model, model.best_estimator_)
     save_model(args.model, with_words(args, model))
-    log_choice(model.C_, model.best_score_, seconds, log)
+    log_choice(model.C_, model.Cs_, model.best_score_, seconds, log)
     log_proof(model.best_estimator_, model.refit_time_, log)
 
 
