@@ -188,8 +188,8 @@ def log_choice(C: float, Cs: Array, score: float, seconds: float, log: Say) -> N
     """Log the choice, and whether it is the smallest or the largest of several values."""
     end = ""
     if len(Cs) > 1 and C in (min(Cs), max(Cs)):
-        end = ", the smallest value compared" if C == min(Cs) else ", the largest value compared"
-        end += "; try smaller ones, too" if C == min(Cs) else "; try larger ones, too"
+        end = ", the smallest value compared" if min(Cs) == C else ", the largest value compared"
+        end += "; try smaller ones, too" if min(Cs) == C else "; try larger ones, too"
     log(f"chosen: C = {C:.6g}, mean score {score:.4f}; {seconds:.2f} s{end}")
 
 

@@ -68,3 +68,28 @@ def test_offsets_of_labels(run, tiny, here):
         run.works("train", "tiny", "m", "--class-offset", "logit_adjustment", *flags)
         assert load_model("m").class_offset == "logit_adjustment"
     run.works("cv", "tiny", "--folds", "2", "-C", "1", "--class-offset", "a=1", "--json")
+
+
+def test_labels_are_paths(run, here):
+    lines = ["a/b 1:1", "a/c 2:1", "d 1:-1 2:-1", "a/b 1:2", "a/c 2:2", "d 1:-2 2:-1"]
+    (here / "data").write_text("\n".join(lines))
+    paths = ["--taxonomy-paths", "/"]
+    run.works("train", "data", "m", *paths)
+    tree = Taxonomy.from_paths(["a/b", "a/c", "d"])
+    same = MulticlassSVC(costs=tree, random_state=0).fit(*load_svmlight("data"))
+    np.testing.assert_array_equal(load_model("m").coef_, same.coef_)
+    assert any("distance" in line for line in run.works("evaluate", "data", "m", *paths))
+    run.works("cv", "data", *paths, "-C", "1", "--folds", "2", "--scoring", "cost")
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--taxonomy-paths", "/"], "argument --taxonomy-paths: "),
+        (["--taxonomy-paths", ""], "argument --taxonomy-paths: must not be empty"),
+        (["--taxonomy", "t", "--taxonomy-paths", "/"], "not allowed with argument --taxonomy"),
+    ],
+)
+def test_what_is_wrong_with_paths(run, here, options, message):
+    (here / "data").write_text("1 1:1\n2 1:2\n")
+    assert message in run.fails("train", "data", "m", *options)

@@ -21,13 +21,32 @@ BALANCED = "balanced"  # as a class weight
 LOGIT_ADJUSTMENT = "logit_adjustment"
 
 
+class Separator(str):
+    """What separates the nodes of labels that are paths, instead of the name of a file."""
+
+    def __new__(cls, text: str) -> Separator:
+        """Refuse an empty separator."""
+        if not text:
+            raise argparse.ArgumentTypeError("must not be empty")
+        return super().__new__(cls, text)
+
+
 def taxonomy_option(parser: CommandParser | argparse._ArgumentGroup, use: str) -> None:
-    """Add the option of a tree of the classes."""
-    parser.add_argument(
+    """Add the options of a tree of the classes."""
+    one = parser.add_mutually_exclusive_group()
+    one.add_argument(
         "--taxonomy",
         metavar="FILE",
         help=f"tree of the classes, {use}: CSV with a line for each node: its label and the label "
         "of its parent, which is empty for a root",
+    )
+    one.add_argument(
+        "--taxonomy-paths",
+        metavar="SEPARATOR",
+        dest="taxonomy",
+        type=Separator,
+        help="instead of --taxonomy FILE: labels are paths in the tree, such as Home/Kitchen with "
+        "the separator /",
     )
 
 
@@ -103,9 +122,16 @@ def label_finder(y: Array) -> Callable[[str], Label | None]:
 
 
 def read_taxonomy(path: str, labels: Array) -> Taxonomy:
-    """Read a tree; its nodes are labels where they name one, else text."""
+    """Read a tree; its nodes are labels if they name one, else text."""
     from manyclass.problem.taxonomy import Taxonomy
 
+    if isinstance(path, Separator):
+        if labels.dtype.kind not in "UO":
+            raise UsageError("argument --taxonomy-paths: labels are numbers; use --taxonomy FILE")
+        try:
+            return Taxonomy.from_paths(labels.tolist(), separator=str(path))
+        except ValueError as error:
+            raise UsageError(f"argument --taxonomy-paths: {error}") from None
     find, parents = label_finder(labels), {}
 
     def node_of(text: str) -> Label:
