@@ -47,13 +47,13 @@ class CPathDisplay:
     Cs : ndarray of shape (n_Cs,)
         Values of C with a score, ascending.
     score_mean : ndarray of shape (n_Cs,), or None
-    Mean score.
-        score_std : ndarray of shape (n_Cs,), or None
-    Standard deviation over the folds.
-        gap_Cs, gaps : ndarray of shape (n_gaps,)
-    Values of C, and the proven relative gap at each.
-        C : float, default=None
-    The chosen C.
+        Mean score.
+    score_std : ndarray of shape (n_Cs,), or None
+        Standard deviation over the folds.
+    gap_Cs, gaps : ndarray of shape (n_gaps,)
+        Values of C, and the proven relative gap at each.
+    C : float, default=None
+        The chosen C.
     score_name : str, default="score"
 
     Attributes

@@ -33,18 +33,18 @@ def make_tree_corpus(
     Parameters
     ----------
     n_samples : int, default=1000
-    Number of documents.
-        n_features : int, default=2000
-    Size of the vocabulary.
-        children : sequence of int, default=(4, 3, 3)
-    Numbers of children: of the root, of each of its children, and so on. The nodes of the last
+        Number of documents.
+    n_features : int, default=2000
+        Size of the vocabulary.
+    children : sequence of int, default=(4, 3, 3)
+        Numbers of children: of the root, of each of its children, and so on. The nodes of the last
         level are the classes; the default has 36.
     words_per_sample : float, default=30.0
         Mean length of a document, from a Poisson distribution; a document has at least one word.
     topic_share : float, default=0.4
-    Probability of a word on topic, from 0 to 1.
+        Probability of a word on topic, from 0 to 1.
     random_state : int, RandomState instance, default=None
-    An int gives the same corpus every time.
+        An int gives the same corpus every time.
 
     Returns
     -------

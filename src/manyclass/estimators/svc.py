@@ -69,7 +69,7 @@ class MulticlassSVC(CalibrationMixin, SparsifyMixin, CallbackSupportMixin):
     - T_i: the classes whose margins count: all but y_i, only y_i, or all.
     - agg: the sum or the maximum over these classes.
     - gamma_c: the required margin, 1 (for c = y_i in "reinforced", k - 1; with ``costs``, the
-    cost).
+      cost).
 
     The formulation defines mu, T and agg. The default, Crammer-Singer, has the loss
     max(0, max_{c != y_i} 1 - (w_{y_i} - w_c) . x_i). The predicted class has the largest score

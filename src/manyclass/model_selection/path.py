@@ -73,8 +73,8 @@ class CPath:
     accuracies : ndarray of shape (n_models,), or None
         Accuracies on the validation set, if given.
     C_min, C_max, epsilon : float
-    Parameters of ``c_path``.
-        seconds : float
+        Parameters of ``c_path``.
+    seconds : float
         Seconds of training.
     """
 

@@ -116,8 +116,8 @@ def save_model(path: Source, estimator: Model) -> None:
         If the estimator is not fitted.
     ValueError
         If the types of classes or parameters cannot be stored, or the weights are not finite.
-        OSError
-    If the file cannot be written, or a folder, device or pipe has this name.
+    OSError
+        If the file cannot be written, or a folder, device or pipe has this name.
 
     Examples
     --------

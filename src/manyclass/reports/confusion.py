@@ -268,7 +268,7 @@ class ConfusionPairs:
         Parameters
         ----------
         n : int, default=10
-        Number of pairs.
+            Number of pairs.
 
         Returns
         -------

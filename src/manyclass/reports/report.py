@@ -73,10 +73,10 @@ def write_report(
         Number of features to show for each class. None: 10 if they have names, else 0.
     taxonomy : Taxonomy, default=None
         A tree with the labels as nodes, for hierarchical scores. None: the taxonomy that the model
-    was trained with, if any.
+        was trained with, if any.
     title : str, default="Model report"
         Title of the page.
-        origin : str, default=""
+    origin : str, default=""
         A line below the title, such as the names of files.
 
     Raises

@@ -360,8 +360,8 @@ class Plan:
         r, rows per step.
     shuffle : bool
         Whether each epoch has a random order (of the rows in memory); otherwise rows keep their
-    order.
-        n_jobs : int
+        order.
+    n_jobs : int
         Maximum number of threads.
     offsets : ndarray of shape (k,), float64, or None, default=None
         Class offsets, which are added to the scores in the steps.
