@@ -215,7 +215,11 @@ def build_parser(only: str | None = None) -> CommandParser:
     compared = "compare predictions with the labels of a file"
     command("evaluate", evaluate, evaluate_options, compared, LABELS)
     command(
-        "calibrate", calibrate, calibrate_options, "calibrate an SVM, for probabilities", CALIBRATED
+        "calibrate",
+        calibrate,
+        calibrate_options,
+        "calibrate an SVM, so that it predicts probabilities",
+        CALIBRATED,
     )
     command("report", report, report_options, "write an HTML report of a model", REPORT_EPILOG)
     command("info", info, info_options, "describe a model file")

@@ -56,8 +56,8 @@ SCORINGS = {
 }
 CV_EPILOG = """\
 Every C is first trained to within 1 % of the optimum. Values that are not significantly worse than
-the best one (corrected resampled t-test, 5 %) are trained to T, and C is chosen among them. After
-two significantly worse values, larger C are skipped. "gap" is the largest relative gap of the
+the best one (corrected resampled t-test, 5 %) are trained to --tol, and the best of them is chosen.
+After two significantly worse values, larger C are skipped. "gap" is the largest relative gap of the
 folds. manyclass train -C auto does the same, and trains a model with the chosen C. With
 --multilabel, every C is trained to T immediately, on random folds.
 """
@@ -75,7 +75,12 @@ def cv_options(parser: CommandParser) -> None:
         metavar="C,C,...",
         help="values to compare (default: 10 from 0.0001 to 10000)",
     )
-    add("--path", action="store_true", help="compare all C of --C-range, by certified paths")
+    add(
+        "--path",
+        action="store_true",
+        help="compare all values of C in --C-range: models are trained until, for every C, one is "
+        "within E of the optimum",
+    )
     add_parameter(compared, "C_range", type=positive, nargs=2, metavar=("MIN", "MAX"))
     add_parameter(compared, "epsilon")
     add(

@@ -34,8 +34,9 @@ def data_option(parser: CommandParser, what: str = "", nargs: str | None = None)
         metavar="DATA",
         nargs=nargs,
         type=file_or_stdin,
-        help=f"{what}svmlight file, plain or compressed, one of convert, or a table (Parquet, "
-        "Arrow, CSV, .npy, .npz); - for standard input",
+        help=f"{what}svmlight file, plain or "
+        "compressed; file written by manyclass convert; or table (Parquet, Arrow, CSV, .npy, "
+        ".npz); - for standard input",
     )
 
 
@@ -122,7 +123,11 @@ def reader_options(group: Options) -> None:
     """Add the options of commands that read data."""
     add = group.add_argument
     table_options(group)
-    add("--zero-based", action="store_true", help="feature numbers count from 0")
+    add(
+        "--zero-based",
+        action="store_true",
+        help="in svmlight files, feature numbers start at 0 (default: at 1)",
+    )
     add("--sort", action="store_true", help="sort rows whose feature numbers are not ascending")
     add(
         "--sum-duplicates",
@@ -171,8 +176,18 @@ def quiet_option(group: Options) -> None:
 def shape_options(group: Options) -> None:
     """Add the options of commands that convert text to numbers."""
     add = group.add_argument
-    add("--dtype", choices=["float32", "float64"], default="float32", help="type of the values")
-    add("--n-features", type=positive_int, metavar="N", help="columns, if more than DATA uses")
+    add(
+        "--dtype",
+        choices=["float32", "float64"],
+        default="float32",
+        help="type of the values (default float32)",
+    )
+    add(
+        "--n-features",
+        type=positive_int,
+        metavar="N",
+        help="number of features, if larger than in DATA",
+    )
 
 
 def parameters(args: argparse.Namespace, estimator: type[BaseEstimator]) -> Settings:

@@ -75,7 +75,8 @@ def _problem_options(group: argparse._ArgumentGroup) -> None:
         "-C",
         "-c",
         type=partial(_number_or, word=AUTO, convert=positive),
-        help="cost of a unit of loss (default 1); auto: see manyclass cv",
+        help="cost of a unit of loss (default 1); auto: chosen by cross-validation, as in "
+        "manyclass cv",
     )
     about_loss = (
         "; squared_hinge: for formulations that add losses; log_loss, perceptron: with --solver "
@@ -101,7 +102,7 @@ def _run_options(group: argparse._ArgumentGroup) -> None:
         choices=["dual", *COMPARED, "stochastic"],
         default="dual",
         help="dual (default): trains to a proven distance from the optimum; stochastic: a few "
-        "passes without a certificate; the other solvers are exact, too, for comparison",
+        "passes without a certificate; the others: slower exact solvers, for comparison",
     )
     add_parameter(group, "checkpoint")
     add_parameter(group, "checkpoint_minutes", type=positive)
@@ -109,13 +110,13 @@ def _run_options(group: argparse._ArgumentGroup) -> None:
     add(
         "--start",
         metavar="OLD",
-        help="start from the state of training on different rows (--state), or from the weights of "
-        "a logistic regression model",
+        help="warm start on changed rows, from a file of --state or from a logistic regression "
+        "model",
     )
     add(
         "--state",
         metavar="FILE",
-        help="also write the model with its state, from which --start continues on different rows",
+        help="also write the state of training to FILE, for --start in a later run",
     )
     add(
         "--split",

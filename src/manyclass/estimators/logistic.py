@@ -58,19 +58,24 @@ class MultinomialLogisticRegression(ProbabilitiesMixin, CallbackSupportMixin, Ex
     Parameters
     ----------
     tol : float, default=1e-4
-        Relative duality gap (P - D) / min(P, P(0) - D) at which training stops, with P(0) the
-        objective of W = 0 and, without `regularize_intercept`, the best intercepts.
+        Relative duality gap (P - D) / min(P, P(0) - D) at which training stops, with the primal
+        objective P, the dual objective D (a lower bound of the optimum), and P(0), the objective of
+        W = 0 and, without `regularize_intercept`, the best intercepts.
+    fit_intercept : bool, default=True
+        Whether to train intercepts, the weights of a constant feature. They are regularized only
+        with `regularize_intercept`.
     max_iter : int, default=1000
         Maximum number of epochs: loops over all examples, or Newton steps.
     warm_start : bool, default=False
-        Whether the next fit starts from the end of this one: from the dual variables of the rows
-        that are there again, in any order, or, with the same classes and features, from the
-        coefficients. A fit that was stopped by Ctrl-C can then be resumed.
+        Whether the next fit starts from the result of this one: from the dual variables of the rows
+        that occur again, in any order, or from the coefficients if classes and features are the
+        same. A fit that was stopped by Ctrl-C can then be resumed.
     n_jobs : int, default=None
         Threads (None = 1, -1 = all cores) for prediction and training: the classes of dense rows,
         Newton steps and certificates.
     random_state : int, RandomState instance, default=None
-        Orders the updates. An int gives the same result every time, for any `n_jobs`.
+        Seed of the random order of the updates. An int gives the same result every time, for any
+        `n_jobs`.
     split : {"rows"}, default=None
         How the processes of a communicator divide the problem. "rows": each process calls ``fit``
         with its own rows, their y and weights. The classes of all ranks are combined; a rank may
@@ -100,14 +105,14 @@ class MultinomialLogisticRegression(ProbabilitiesMixin, CallbackSupportMixin, Ex
 
     Notes
     -----
-    Training begins with descent in the dual (the sequential dual method, with a distribution over
-    the classes for each example). If descent is slow, Newton's method with conjugate gradients in
-    the primal follows. Descent stores n_samples x n_classes numbers; if these exceed the memory,
-    only Newton's method is used.
+    Training begins with the sequential dual method, whose dual variables are a distribution over
+    the classes for each example. If it is slow, Newton's method with conjugate gradients in the
+    primal follows. The first method stores n_samples x n_classes numbers; if these exceed the
+    memory, only Newton's method is used.
 
     See Also
     --------
-    MulticlassSVC : Hinge losses; sparser dual variables, no probabilities.
+    MulticlassSVC : Hinge losses; sparser dual variables; probabilities only after ``calibrate``.
     sklearn.linear_model.LogisticRegression : The same problem, without a certificate.
 
     References

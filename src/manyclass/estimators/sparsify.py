@@ -48,8 +48,9 @@ class SparsifyMixin(ExactClassifier):
         """Remove small weights, store the others as a sparse array, and report the effect.
 
         Sets ``sparsity_report_``. If a weight becomes zero, ``certificate_`` becomes None, because
-        it no longer applies to the weights. With the data of ``fit``, the report contains a new
-        proof: the dual objective is still a lower bound of the optimum.
+        it no longer applies to the weights. With the data of ``fit``, the report contains the
+        proven gap of the new weights, because the dual objective is still a lower bound of the
+        optimum.
 
         Parameters
         ----------

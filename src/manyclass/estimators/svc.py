@@ -90,10 +90,10 @@ class MulticlassSVC(CalibrationMixin, SparsifyMixin, CallbackSupportMixin):
         C class_weight_{y_i}. LinearSVC and LIBLINEAR use C class_weight_c if y_i = c, else C.
     max_iter : int, default=1000
         Maximum number of epochs (per chunk of classes, if "one_vs_rest" with sparse weights trains
-        the classes in chunks). An epoch is one full loop over all examples and classes, preceded by
-        shrunk loops over the active set, with at most the effort of five full loops (ten with few
-        classes, more after ten epochs). If examples far outnumber features, an epoch may be a round
-        of Newton steps.
+        the classes in chunks). An epoch consists of some loops over the examples that still change
+        (the active set), and then one loop over all examples and classes. The former take at most
+        as much work as five of the latter (ten with few classes, more after ten epochs). If
+        examples far outnumber features, an epoch may be a round of Newton steps.
     warm_start : bool, default=False
         Whether the next fit starts from the dual variables of this one, for the rows that are there
         again, in any order; scaled if C has changed. Rows are matched by content and class. Other
@@ -106,15 +106,15 @@ class MulticlassSVC(CalibrationMixin, SparsifyMixin, CallbackSupportMixin):
         worker at most its share of the cores.
     communicator : mpi4py.MPI.Comm, default=None
         Processes that divide the classes, such as ``MPI.COMM_WORLD``; for all formulations except
-        "adm" and "atm", which need ``split="rows"``. Every rank calls ``fit`` with the same X, y
-        and parameters, and gets the same fitted model; only rank 0 prints and warns. An error on
-        one rank ends all ranks.
+        "adm" and "atm", which need ``split="rows"``. Every process (rank) calls ``fit`` with the
+        same X, y and parameters, and gets the same fitted model; only rank 0 prints and warns. An
+        error on one rank ends all ranks.
     split : {"rows"}, default=None
         How the processes of a communicator divide the problem. None: by class; every process has
         all rows. "rows": each process calls ``fit`` with its own rows, their y and weights, for
         data that do not fit one machine. The classes of all processes are combined; a process may
-        have no rows. For all formulations with dense weights, by consensus, and by Newton's method
-        if the weights are few.
+        have no rows. Supports all formulations with dense weights. Training uses consensus (ADMM),
+        and Newton's method if W is small.
 
     Attributes
     ----------
@@ -132,7 +132,7 @@ class MulticlassSVC(CalibrationMixin, SparsifyMixin, CallbackSupportMixin):
         Effect of ``sparsify``, after a call.
     history_ : list of EpochRecord
         One record per epoch: seconds, estimates of the primal objective and the gap, violation,
-        active share, and how many numbers of W and z are stored.
+        active share, and the numbers of stored weights and dual variables.
     temperature_ : float
         Divisor of the scores in ``predict_proba``, after ``calibrate``.
     n_features_in_ : int
@@ -259,8 +259,9 @@ class MulticlassSVC(CalibrationMixin, SparsifyMixin, CallbackSupportMixin):
         ------
         ValueError
             If X or y have the wrong shape, hold NaN or infinity, there are fewer than two classes,
-            a weight is negative, or ``base_scores`` do not fit X and y; if ``checkpoint`` holds
-            checkpoints without ``resume``, or none of the same problem with it.
+            a weight is negative, or ``base_scores`` do not fit X and y; if ``checkpoint`` contains
+            checkpoints and ``resume`` is False, or contains none of the same problem and ``resume``
+            is True.
         OSError
             If ``checkpoint`` is not a writable folder.
         FloatingPointError

@@ -34,13 +34,16 @@ from manyclass.utils.types import (
 class MulticlassSVCCV(CalibrationMixin, CrossValidationMixin):
     """Multi-class linear support vector machine with C chosen by cross-validation.
 
-    Folds are trained in the order of C, with warm starts, first to a relative gap of 0.01. The
-    search ends after two values that are significantly worse than the best one (corrected resampled
-    t-test, 5 %). The values that are not significantly worse are trained to `tol`; C is chosen
-    among them.
+    Each fold is trained at ascending values of C with warm starts, first to a relative gap of 0.01.
+    The search ends after two values that are significantly worse than the best one (corrected
+    resampled t-test, 5 %). The values that are not significantly worse are then trained to `tol`,
+    and the best of them is chosen.
 
     Parameters
     ----------
+    tol : float, default=1e-3
+        Relative duality gap, as in ``MulticlassSVC``, to which the values of C that may be chosen
+        and the final model are trained.
     n_jobs : int, default=None
         Threads (None = 1, -1 = all cores), which train different folds.
     verbose : int, default=0
@@ -165,10 +168,10 @@ class MulticlassSVCCV(CalibrationMixin, CrossValidationMixin):
 class MultinomialLogisticRegressionCV(ProbabilitiesMixin, CrossValidationMixin):
     """Multinomial logistic regression with C chosen by cross-validation.
 
-    Folds are trained in the order of C, with warm starts, first to a relative gap of 0.01. The
-    search ends after two values that are significantly worse than the best one (corrected resampled
-    t-test, 5 %). The values that are not significantly worse are trained to `tol`; C is chosen
-    among them.
+    Each fold is trained at ascending values of C with warm starts, first to a relative gap of 0.01.
+    The search ends after two values that are significantly worse than the best one (corrected
+    resampled t-test, 5 %). The values that are not significantly worse are then trained to `tol`,
+    and the best of them is chosen.
 
     Parameters
     ----------

@@ -172,7 +172,7 @@ def c_path(
     validation : (X, y), default=None
         Rows for the accuracies of the models.
     max_fits : int, default=200
-        Maximum number of models; a warning is given if it does not suffice.
+        Maximum number of models. If more would be needed, ``c_path`` warns.
     random_state : int, RandomState instance, default=None
         Orders the updates.
     verbose : int, default=0
@@ -187,7 +187,7 @@ def c_path(
     Raises
     ------
     ValueError
-        If the range is empty, or as in ``fit`` of the estimator.
+        If the range is empty, or if ``fit`` of the estimator raises it.
 
     Warns
     -----

@@ -61,7 +61,7 @@ SCORES_AT_A_TIME = 1 << 22
 
 @documented()
 class MultilabelSVC(LinearClassifier, BaseEstimator):
-    """Multi-label linear support vector machine: one binary SVM per label, to a proven gap.
+    """Multi-label linear support vector machine: one binary SVM per label, with a certificate.
 
     Solves, for examples x_i with the labels Y_i, and every label c,
 
@@ -111,12 +111,12 @@ class MultilabelSVC(LinearClassifier, BaseEstimator):
 
     Notes
     -----
-    A label that all or no training rows have is not trained, and ``fit`` warns. Its weights are 0,
-    its intercept is 1 or -1, and its threshold is 0 for any `threshold`.
+    If all training rows have a label, or none has it, the label is not trained, and ``fit`` warns.
+    Its weights are 0, its intercept is 1 or -1, and its threshold is 0 for any `threshold`.
 
     See Also
     --------
-    sklearn.multiclass.OneVsRestClassifier : With ``LinearSVC``, the same problem.
+    sklearn.multiclass.OneVsRestClassifier : With ``LinearSVC(loss="hinge")``, the same problem.
 
     Examples
     --------

@@ -88,9 +88,9 @@ def save_model(path: Source, estimator: Model) -> None:
 
     The file is written completely or not at all: it is written under a temporary name in the same
     folder and renamed. Links are followed, and the permissions of an existing file are kept. At
-    most 400 records of ``history_`` are stored, evenly spaced. Not stored: the state for warm
-    starts, and parameters of a run: ``n_jobs``, ``verbose``, ``memory``, the parameters of
-    checkpoints and processes, and a ``random_state`` that is not an int.
+    most 400 records of ``history_`` are stored, evenly spaced. The file does not contain the state
+    for warm starts, nor parameters that describe a run: ``n_jobs``, ``verbose``, ``memory``, the
+    parameters of checkpoints and processes, and a ``random_state`` that is not an int.
 
     Parameters
     ----------

@@ -72,7 +72,7 @@ class Taxonomy:
     distance : "edges" or callable, default="edges"
         Distance of two different nodes. "edges": the number of edges on the path between them. A
         callable takes an array of depths of lowest common ancestors, and returns distances of at
-        least 0. Costs of mistakes are distances scaled to a largest value of 1.
+        least 0. As costs of mistakes, distances are divided by the largest one.
 
     Attributes
     ----------

@@ -35,15 +35,15 @@ def table_options(group: CommandParser | argparse._ArgumentGroup) -> None:
     add(
         "--label",
         metavar="COLUMN",
-        help="DATA is a table (Parquet, Arrow, CSV, .npy, .npz), and this column the label",
+        help="if DATA is a table: the column of the labels",
     )
     add(
         "--features",
         type=columns,
         action="extend",
         metavar="COLUMN[,COLUMN...]",
-        help="columns of the table that are features (default: the columns of the model if it has "
-        "names of features, else all but the label)",
+        help="columns of the table that are features (default: all but the label; with a trained "
+        "model, its features)",
     )
     add(
         "--drop",

@@ -48,9 +48,8 @@ def text_options(group: argparse._ArgumentGroup) -> None:
         type=columns,
         action="extend",
         metavar="COLUMN[,COLUMN...]",
-        help="DATA is a table (CSV, Parquet, Arrow), and the features are the words of this "
-        "column, weighted by tf-idf; the model stores the vectorizer and reads tables with this "
-        "column",
+        help="if DATA is a table: a column of text, whose words are the features, weighted by "
+        "tf-idf; the model stores the vectorizer",
     )
     add(
         "--ngrams",

@@ -74,8 +74,9 @@ EXACT: Mapping[str, Parameter] = {
         (positive(),),
         "float",
         """
-        Relative duality gap (P - D) / min(P, P(0) - D) at which training stops, where P(0) is the
-        objective of W = 0.
+        Relative duality gap (P - D) / min(P, P(0) - D) at which training stops, with the primal
+        objective P, the dual objective D (a lower bound of the optimum), and P(0), the objective of
+        W = 0.
         """,
     ),
     "stopping": Parameter(
@@ -85,14 +86,17 @@ EXACT: Mapping[str, Parameter] = {
         Meaning of ``tol``: the relative duality gap, or the largest violation of the optimality
         conditions ("kkt").
         """,
-        option=Option("what T means: relative duality gap (default), or largest violation (kkt)"),
+        option=Option(
+            "what the T of --tol means: gap (default): relative duality gap; kkt: largest "
+            "violation of the optimality conditions"
+        ),
     ),
     "fit_intercept": Parameter(
         BOOLEAN,
         "bool",
         """
         Whether to train intercepts, the weights of a constant feature. They are regularized like
-        the other weights; in logistic regression only with `regularize_intercept`.
+        the other weights.
         """,
         Scope.PROBLEM,
         Option("leave out the constant feature", ("--no-intercept",)),
@@ -105,7 +109,7 @@ EXACT: Mapping[str, Parameter] = {
         `intercept_scaling`.
         """,
         Scope.PROBLEM,
-        Option("with logistic: regularize the intercepts, too (the others always do)"),
+        Option("with --formulation logistic: regularize the intercepts (SVMs always do)"),
     ),
     "intercept_scaling": Parameter(
         (positive(),),
@@ -116,7 +120,8 @@ EXACT: Mapping[str, Parameter] = {
         """,
         Scope.PROBLEM,
         Option(
-            "value of the constant feature (default 1; stochastic: 0.1); 0 or less: none",
+            "value of the constant feature (default 1; with --solver stochastic and sparse "
+            "rows 0.1); 0 or less: no intercept",
             ("--bias",),
             "B",
         ),
@@ -125,8 +130,9 @@ EXACT: Mapping[str, Parameter] = {
         (Names(("balanced",)), dict, None),
         'dict or "balanced"',
         """
-        Weight of each class; a class of weight 0 is left out. "balanced" weights class c by
-        n / (k n_c).
+        Weight of each class; a class of weight 0 is left out. "balanced" weights class c by n / (k
+        n_c), where n is the number of rows, k of classes, and n_c of rows of class c (sums of
+        `sample_weight`, if given).
         """,
         Scope.PROBLEM,
         Option(
@@ -166,8 +172,8 @@ EXACT: Mapping[str, Parameter] = {
         """,
         Scope.PROBLEM,
         Option(
-            "what --costs and --taxonomy do: margin (default): they are the margins that training "
-            "asks for; slack: they multiply the losses of --formulation weston_watkins"
+            "effect of --costs and --taxonomy: margin (default): costs are the required "
+            "margins; slack: costs multiply the losses (weston_watkins only)"
         ),
     ),
     "class_offset": Parameter(
@@ -176,14 +182,15 @@ EXACT: Mapping[str, Parameter] = {
         """
         Numbers that are added to the scores of the classes in training, but not in prediction: a
         class with a smaller offset gets higher scores in prediction. "logit_adjustment": the
-        logarithm of the share of each class in the weights of the rows, which helps rare classes
-        (Menon et al. 2021). An array is in the order of ``classes_``; a dict is by label, and
-        missing classes have the offset 0. Not for binary "one_vs_rest".
+        logarithm of each class's share of the sample weights, which helps rare classes (Menon et
+        al. 2021). An array is in the order of ``classes_``; a dict is by label, and missing classes
+        have the offset 0. One-vs-rest with two classes does not support it.
         """,
         Scope.PROBLEM,
         Option(
-            "add O to the scores of this class while training, so that it ends with lower ones; "
-            "may be given several times. logit_adjustment: the logarithms of the classes' shares",
+            "add O to the scores of this class in training only, so that a negative O favors "
+            "the class in prediction; may be given several times. logit_adjustment: the "
+            "logarithm of each class's share of the rows",
             metavar="LABEL=O",
         ),
     ),
@@ -191,13 +198,13 @@ EXACT: Mapping[str, Parameter] = {
         (positive(Integral),),
         "int",
         "Maximum number of epochs.",
-        option=Option("epochs at most (1000)", metavar="N"),
+        option=Option("maximum number of epochs (default 1000)", metavar="N"),
     ),
     "warm_start": Parameter(
         BOOLEAN,
         "bool",
         """
-        Whether the next fit starts from the dual variables of this one, for the rows that are there
+        Whether the next fit starts from the dual variables of this one, for the rows that occur
         again, in any order. A fit that was stopped by Ctrl-C can then be resumed.
         """,
     ),
@@ -210,7 +217,10 @@ EXACT: Mapping[str, Parameter] = {
         with thousands of classes; ``coef_`` is then sparse, too. "auto" chooses by the number of
         classes and the available memory; ``verbose`` shows the choice and its reason.
         """,
-        option=Option("how weights are held: for thousands of classes sparse (default: what fits)"),
+        option=Option(
+            "storage of the weights; sparse suits thousands of classes (default auto: chosen by "
+            "classes and memory)"
+        ),
     ),
     "merge_columns": Parameter(
         (Names(("auto",)), False),
@@ -218,11 +228,13 @@ EXACT: Mapping[str, Parameter] = {
         """
         "auto": features with the same rows and proportional values are trained as one feature if
         that saves time, for example words that occur in one document only. The problem, ``coef_``
-        and the certificate do not change. Ignored for dense rows, one-vs-rest with sparse weights,
-        the solvers for comparison, and with `communicator`.
+        and the certificate do not change. Not used for dense rows or with several processes; in
+        ``MulticlassSVC`` also not for one-vs-rest with sparse weights or if `solver` is neither
+        "auto" nor "sequential_dual".
         """,
         option=Option(
-            "train equal or proportional features one by one (default: as one, if that pays)",
+            "train equal or proportional features separately (default: merge them if that "
+            "saves time)",
             ("--no-merge-columns",),
         ),
     ),
@@ -247,8 +259,9 @@ EXACT: Mapping[str, Parameter] = {
     "random_state": Parameter(
         ("random_state",),
         "int, RandomState instance",
-        "Orders the updates. An int gives the same result every time, for the same `n_jobs`.",
-        option=Option("orders the updates (default 0)", ("--seed",), "S"),
+        "Seed of the random order of the updates. An int gives the same result every time, "
+        "for the same `n_jobs`.",
+        option=Option("seed of the random order of the updates (default 0)", ("--seed",), "S"),
     ),
     "communicator": Parameter(
         (Method("Get_rank"), Method("send_receive"), None),
@@ -292,20 +305,21 @@ EXACT: Mapping[str, Parameter] = {
         Ctrl-C.
         """,
         Scope.RUN,
-        Option("how often (default 10), between two epochs", metavar="N"),
+        Option("minimum number of minutes between two checkpoints (default 10)", metavar="N"),
     ),
     "resume": Parameter(
         BOOLEAN,
         "bool",
         """
-        Whether to continue from the newest checkpoint in `checkpoint`. X, y, the weights of the
-        rows, formulation, C, loss and intercept must be the same; other settings, such as the
+        Whether to continue from the newest checkpoint in `checkpoint`. X, y, sample and class
+        weights, formulation, C, loss and intercept must be the same; other settings, such as the
         number of processes, may differ. ``history_`` continues; its epochs count for `max_iter`.
         """,
         Scope.RUN,
         Option(
-            "resume from the last checkpoint in this folder and save more there: same DATA, F, C, "
-            "loss, weights and intercept; anything else may differ",
+            "resume from the last checkpoint in this folder and save more there: DATA, "
+            "--formulation, -C, --loss, --class-weight and the intercept must be the same; other "
+            "options may differ",
             metavar="DIR",
         ),
     ),

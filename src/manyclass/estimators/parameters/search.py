@@ -29,7 +29,7 @@ SEARCH: Mapping[str, Parameter] = {
         (tuple, list),
         "(float, float)",
         'C_min and C_max for ``Cs="path"``.',
-        option=Option("of C, with --path (default 0.01 100)", ("--C-range",)),
+        option=Option("range of C for --path (default 0.01 100)", ("--C-range",)),
     ),
     "epsilon": Parameter(
         (positive(),),
@@ -37,7 +37,9 @@ SEARCH: Mapping[str, Parameter] = {
         """
         Proven relative distance of the folds' models from the optimum, for ``Cs="path"``.
         """,
-        option=Option("of --path: distance from P* (default 0.01)", metavar="E"),
+        option=Option(
+            "for --path: proven relative distance from the optimum (default 0.01)", metavar="E"
+        ),
     ),
     "cv": Parameter(
         ("cv_object",),
@@ -104,7 +106,9 @@ MULTILABEL: Mapping[str, Parameter] = {
         removed; 0.01 is usual.
         """,
         option=Option(
-            "leave out smaller weights, for very many labels; nothing is proven then", metavar="P"
+            "remove weights smaller than P, to save memory with very many labels; there is "
+            "then no certificate",
+            metavar="P",
         ),
     ),
 }

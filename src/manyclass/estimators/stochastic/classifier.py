@@ -63,10 +63,10 @@ class StochasticClassifier(
         by n / (k n_c), in ``fit`` only.
     class_offset : "logit_adjustment", array-like of shape (n_classes,) or dict, default=None
         Numbers that are added to the scores of the classes in training, but not in prediction: a
-        class with a smaller offset gets higher scores in prediction. "logit_adjustment", in
-        ``fit`` only: the logarithm of the share of each class in the weights of the rows, which
-        helps rare classes (Menon et al. 2021). An array is in the order of ``classes_``; a dict is
-        by label, and missing classes have the offset 0.
+        class with a smaller offset gets higher scores in prediction. "logit_adjustment", in ``fit``
+        only: the logarithm of each class's share of the sample weights, which helps rare classes
+        (Menon et al. 2021). An array is in the order of ``classes_``; a dict is by label, and
+        missing classes have the offset 0.
     warm_start : bool, default=False
         Whether the next fit with the same classes continues from this one. A fit that was stopped
         by Ctrl-C can then be resumed.
