@@ -125,7 +125,7 @@ def test_converted_data_do_not_come_through_a_pipe(run, tiny, command):
         message = run.fails(*command.format("pipe").split())
         written.exception()
     assert message == "pipe:1: converted data cannot be read from a pipe; give the name of the file"
-    with pytest.raises(ValueError, match="is converted data or a model, no text; use load_data"):
+    with pytest.raises(ValueError, match="is converted data or a model, not text; use load_data"):
         load_svmlight("data")
 
 

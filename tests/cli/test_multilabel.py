@@ -107,7 +107,7 @@ def test_scores_of_labels(run, here, data):
 
 def test_prune(run, data):
     out = run.works("train", data, "model", "--multilabel", "--prune", "0.3")
-    assert "nothing is proven" in out[1]
+    assert "there is no certificate" in out[1]
     model = load_model("model")
     assert model.certificate_ is None
     weights = model.coef_[model.coef_ != 0]

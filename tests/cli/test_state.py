@@ -51,5 +51,5 @@ def test_states_that_do_not_serve(run, days):
     )
     assert "holds a model with its state" in run.fails("predict", "new", "s", "out")
     assert "is not a state file and would be" in run.fails("train", "new", "n", "--state", "m")
-    assert "is no manyclass model and would be" in run.fails("train", "new", "s")
+    assert "is not a manyclass model and would be" in run.fails("train", "new", "s")
     assert not (days / "m.new").exists()

@@ -129,7 +129,7 @@ def test_hostile_costs(model, name):
 
 
 def test_too_many_classes_for_a_table():
-    with pytest.raises(ValueError, match="up to 4096 classes, and there are 5000"):
+    with pytest.raises(ValueError, match="up to 4096 classes, but there are 5000"):
         cost_table({}, np.arange(5000))
 
 

@@ -161,7 +161,7 @@ def test_broken_sparse_matrices_are_not_taken(kind):
     model.coef_ = matrix()
     broken = sp.coo_array(matrix()).asformat(kind)
     broken.indices[1] = 1 << 20
-    with pytest.raises(ValueError, match="an index lies outside"):
+    with pytest.raises(ValueError, match="an index is not from 0 to"):
         model.coef_ = broken
     with pytest.raises(ValueError, match="real numbers"):
         model.coef_ = sp.csr_array(1j * matrix())

@@ -157,8 +157,8 @@ def test_deep_trees_take_little_memory():
     [
         ({}, {}, "one at least"),
         ([("a", "b")], {}, "needs a dict"),
-        ({"a": "b", "b": "a"}, {}, "in a circle"),
-        ({"a": "a", "c": "d"}, {}, "in a circle"),
+        ({"a": "b", "b": "a"}, {}, "form a cycle"),
+        ({"a": "a", "c": "d"}, {}, "form a cycle"),
         ({"a": "b", np.nan: "b"}, {}, "is NaN; roots of a taxonomy"),
         ({"a": float("nan")}, {}, "is NaN; roots of a taxonomy"),
         ({"a": "b"}, {"distance": "leaves"}, "'edges' or a function"),

@@ -94,7 +94,7 @@ def test_sums_are_aligned_and_parts_are_needed():
         assert (zeros.shape, zeros.dtype) == (shape, np.float32)
         assert not zeros.size or zeros.ctypes.data % 64 == 0
         assert not zeros.any()
-    with pytest.raises(ValueError, match="a part at least"):
+    with pytest.raises(ValueError, match="at least one part"):
         LocalParts([])
 
 

@@ -199,7 +199,7 @@ ARRAYS = {
 @each(
     ("changes", "message"),
     [
-        ({"parents": np.array([-1, 1], np.int32)}, "after its parent"),
+        ({"parents": np.array([-1, 1], np.int32)}, "behind its parent"),
         ({"parents": np.array([0, 0], np.int32)}, "must be the root"),
         ({"ends": np.array([4, 5], np.int32)}, "some of its parent's"),
         ({"ends": np.array([4], np.int32)}, "for every node"),

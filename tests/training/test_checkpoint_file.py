@@ -226,7 +226,7 @@ def test_classes_that_are_no_targets(path):
     own = START.duals.copy()
     own.indices[: own.indptr[1]] = PROBLEM.dataset.labels[0]
     tensors["duals.classes"] = own.indices.astype(np.int32)
-    with pytest.raises(DamagedError, match=r"no target|a class twice"):
+    with pytest.raises(DamagedError, match=r"not a target|a class twice"):
         start_of_tensors(path, tensors, PROBLEM)
-    with pytest.raises(DamagedError, match="no target"):
+    with pytest.raises(DamagedError, match="not a target"):
         start_of_tensors(path, read_checkpoint(path)[0], SQUARED)

@@ -157,7 +157,7 @@ def test_a_checkpoint_is_continued(client, tmp_path):
     with pytest.warns(match="training stopped after 2 epoch"):
         fit(X, Y, max_iter=2, **stored)
     assert fit(X, Y, resume=True, **stored).n_iter_ > 2
-    with pytest.raises(ValueError, match="another problem"):
+    with pytest.raises(ValueError, match="different problem"):
         fit(X, 4 - Y, resume=True, **stored)
 
 
