@@ -1,5 +1,5 @@
 #pragma once
-// Arrays of floats or of doubles as Python objects.
+// Arrays of floats or doubles as Python objects.
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
 
@@ -14,14 +14,14 @@
 #include "data/array_views.hpp"
 #include "engines/weight_array.hpp"
 
-// Types of results in the stub: of floats or of doubles.
+// Types of results in the stub: arrays of floats or doubles.
 #define MANYCLASS_ARRAY "numpy.typing.NDArray[typing.Any]"
 #define MANYCLASS_CSR \
   "tuple[numpy.typing.NDArray[numpy.int64], numpy.typing.NDArray[numpy.int32], " MANYCLASS_ARRAY "]"
 
 namespace manyclass {
 
-// A NumPy array on the matrix's memory.
+// A NumPy array that shares the memory of the matrix.
 template <class T>
 nanobind::object as_object(const OwnedMatrix<T>& matrix) {
   using Owner = std::shared_ptr<ZeroedMemory<T>>;

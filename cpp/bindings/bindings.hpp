@@ -1,6 +1,6 @@
 #pragma once
-// Shared by the files of this room: NumPy arrays as the bindings take and return them, problems with
-// the arrays that they refer to, and the parts of the module, of which each file defines one.
+// Shared by the files of this folder: NumPy arrays as arguments and results, problems with the
+// arrays that they refer to, and the parts of the module. Each file defines one part.
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
 #include <nanobind/stl/optional.h>
@@ -83,14 +83,14 @@ struct HeldArrays {
 
 using OptionalRows = std::optional<Vector<const std::int32_t>>;
 
-// Throws what the handlers of Python's pending signals raise, such as KeyboardInterrupt. Signals
-// reach the main thread only; `stop` ends the others.
+// Throws what the handlers of Python's pending signals raise, such as KeyboardInterrupt. Only the
+// main thread receives signals; `stop` ends the other threads.
 inline void check_signals() {
   const nanobind::gil_scoped_acquire acquire;
   if (PyErr_CheckSignals() != 0) throw nanobind::python_error();
 }
 
-// A problem and its arrays, which must not change. Stochastic methods need no formulation.
+// A problem and its arrays, which must not change. Stochastic methods do not need a formulation.
 template <class T>
 class HeldProblem : private HeldArrays<T>, public Problem<T> {
  public:
@@ -143,12 +143,12 @@ class HeldEngine {
   std::unique_ptr<Engine> engine_;
 };
 
-// One whose W shares its mean with other ranks.
+// An engine whose W shares its mean with other ranks.
 struct HeldMeanEngine : HeldEngine {
   using HeldEngine::HeldEngine;
 };
 
-// The constructor of every trainer, and its problem.
+// The constructor of every trainer, and the problem of the trainer.
 template <class T, class Trainer>
 void bind_trainer_of(nanobind::class_<Trainer>& trainer) {
   using nanobind::literals::operator""_a;

@@ -1,4 +1,4 @@
-// Python's view of training by pairs of class blocks: trainers, W of a pair in hash tables, and W
+// Bindings of training by pairs of class blocks: trainers, W of a pair in hash tables, and W
 // of a block packed for messages.
 #include <nanobind/ndarray.h>
 
@@ -42,7 +42,7 @@ PairTables<T>& weights_of(PairTables<T>& weights) {
   return weights;
 }
 
-// The methods of a trainer for W of one layout: `Array` is what Python passes.
+// The methods of a trainer for W in one layout. Python passes an `Array`.
 template <class T, class Pair, class Array, class Weights>
 void bind_methods(nb::class_<PairTrainer<T>>& trainer) {
   using Trainer = PairTrainer<T>;

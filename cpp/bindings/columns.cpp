@@ -1,4 +1,4 @@
-// Python's view of X: columns that can be merged, and fingerprints of rows.
+// Bindings of functions of X: columns that can be merged, and fingerprints of rows.
 #include <nanobind/ndarray.h>
 
 #include <cstdint>
@@ -18,7 +18,7 @@ using nb::literals::operator""_a;
 namespace manyclass {
 namespace {
 
-// Rows that are not dense, checked.
+// Checked rows that are not dense.
 template <class T>
 Csr<T> checked(const Vector<const std::int64_t>& indptr, const Vector<const std::int32_t>& indices,
                const Vector<const T>& values, std::int64_t n_features) {
@@ -78,7 +78,7 @@ void bind_columns_of(nb::module_& m) {
       "indptr"_a, "indices"_a, "values"_a, "groups"_a, "factors"_a, "first"_a);
 }
 
-// Rows that may be dense, checked.
+// Checked rows that may be dense.
 template <class T>
 Csr<T> checked_rows(const Vector<const std::int64_t>& indptr,
                     const Vector<const std::int32_t>& indices, const Vector<const T>& values,

@@ -1,4 +1,4 @@
-// Python's view of the methods that the papers compare with.
+// Bindings of the methods that the papers compare with.
 #include <nanobind/ndarray.h>
 #include <nanobind/stl/string.h>
 
@@ -17,7 +17,7 @@ namespace {
 namespace nb = nanobind;
 using nb::literals::operator""_a;
 
-// X by feature, checked: the kernels trust it.
+// X by feature, checked here because the kernels do not check it.
 template <class T>
 Columns<T> checked(const ComparisonTrainer<T>& t, Vector<const std::int64_t> indptr,
                    Vector<const std::int32_t> rows, Vector<const T> values) {

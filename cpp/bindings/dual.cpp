@@ -1,4 +1,4 @@
-// Python's view of problems, of z in lists, and of what loops and certificates find.
+// Bindings of problems, of z in lists, and of the results of loops and certificates.
 #include <nanobind/ndarray.h>
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/string.h>
@@ -78,7 +78,7 @@ std::vector<U> copied(Vector<const U> numbers) {
   return {all.begin(), all.end()};
 }
 
-// Checked where a problem takes them.
+// Problems check the tree when they receive it.
 TreeArrays* new_tree(Vector<const std::int32_t> parents, Vector<const std::int32_t> begins,
                      Vector<const std::int32_t> ends, Vector<const double> of_node,
                      Vector<const std::int32_t> nodes, Vector<const std::int32_t> classes,
@@ -119,7 +119,7 @@ void bind_problem(nb::module_& m, const char* name) {
           "factors"_a);
 }
 
-// A matrix with neighboring numbers in its rows or in its columns.
+// A matrix whose rows or columns are contiguous.
 template <class T>
 using Strided = nb::ndarray<const T, nb::ndim<2>, nb::device::cpu>;
 
@@ -134,7 +134,7 @@ double squares_of(Strided<T> matrix) {
                         static_cast<std::int64_t>(matrix.shape(along)), matrix.stride(across));
 }
 
-// Both with neighboring numbers in their rows, or both in their columns.
+// Two matrices whose rows are contiguous, or two whose columns are.
 template <class T>
 double squared_distance_of(Strided<T> one, Strided<double> other) {
   require(one.shape(0) == other.shape(0) && one.shape(1) == other.shape(1),

@@ -1,5 +1,5 @@
-// Python's view of engines, one class for all layouts and both types of numbers, and of the Newton
-// method on them.
+// Bindings of engines, one class for all layouts and both number types, and of the Newton
+// method on engines.
 #include <nanobind/ndarray.h>
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/string.h>
@@ -128,7 +128,7 @@ void bind_arrays(nb::class_<HeldEngine>& engine) {
       .def_prop_ro("n_duals", [](const HeldEngine& e) { return e->n_duals(); });
 }
 
-// Of dense W, then of W in tables.
+// Methods for dense W, then for W in tables.
 void bind_storages(nb::class_<HeldEngine>& engine) {
   engine
       .def_prop_ro(

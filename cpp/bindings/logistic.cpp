@@ -1,4 +1,4 @@
-// Python's view of multinomial logistic regression.
+// Bindings of multinomial logistic regression.
 #include <nanobind/ndarray.h>
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/string.h>
@@ -17,7 +17,7 @@ namespace {
 namespace nb = nanobind;
 using nb::literals::operator""_a;
 
-// Empty arrays: no change.
+// Empty arrays mean no change.
 ClassShift shift_of(std::int64_t n_classes, const Vector<const double>& leaves,
                     const Vector<const double>& enters) {
   if (leaves.size() == 0 && enters.size() == 0) return {};

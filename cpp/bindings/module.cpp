@@ -12,7 +12,7 @@
 
 namespace {
 
-// Constants that Python's side of a computation must share.
+// Constants that the C++ and Python code must share.
 void bind_constants(nanobind::module_& m) {
   using namespace manyclass;
   m.attr("BLOCK_BYTES") = kRowBlockBytes;
@@ -26,7 +26,7 @@ void bind_constants(nanobind::module_& m) {
   m.attr("MAX_THREADS") = kMaxThreads;
 }
 
-// The rule that falls back to fewer threads, for its tests.
+// The rule that reduces the number of threads, exposed for its tests.
 void bind_thread_choice(nanobind::module_& m) {
   using manyclass::ThreadChoice;
   nanobind::class_<ThreadChoice>(m, "ThreadChoice")

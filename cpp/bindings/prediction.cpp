@@ -1,4 +1,4 @@
-// Python's view of prediction with dense and with sparse W.
+// Bindings of prediction with dense and sparse W.
 #include <nanobind/ndarray.h>
 #include <nanobind/stl/string.h>
 
@@ -81,8 +81,8 @@ void bind_predictor(nb::module_& m, const char* name) {
   bind_csr_methods<T>(predictor);
 }
 
-// Sparse W whose structure was checked once. Holds references to the caller's arrays, which must
-// not change from then on.
+// Sparse W whose structure was checked once. It refers to the caller's arrays, which must
+// not change afterwards.
 template <class W>
 class CheckedCsrWeights {
  public:

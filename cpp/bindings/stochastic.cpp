@@ -1,4 +1,4 @@
-// Python's view of stochastic gradient descent, and of W in hash tables, where it may be held.
+// Bindings of stochastic gradient descent, and of W in hash tables, which can store its weights.
 #include <nanobind/ndarray.h>
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/string.h>

@@ -1,4 +1,4 @@
-// The svmlight parser as Python sees it.
+// Bindings of the svmlight parser.
 #include <nanobind/ndarray.h>
 
 #include "bindings/bindings.hpp"
