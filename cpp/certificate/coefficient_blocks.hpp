@@ -1,6 +1,6 @@
 #pragma once
-// The coefficients a_ic of W(z) = sum_i a_ic x_i, gathered by blocks of classes. `each(i, f)`,
-// which all functions here take, calls f(c, a_ic) for the coefficients of row i.
+// The coefficients a_ic of W(z) = sum_i a_ic x_i, collected by blocks of classes. All functions
+// here take `each(i, f)`, which calls f(c, a_ic) for the coefficients of row i.
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
@@ -15,7 +15,7 @@ struct Coefficient {
   double value;
 };
 
-// The coefficients of some neighboring blocks of `width` classes; in a block sorted by rows.
+// The coefficients of some neighboring blocks of `width` classes, sorted by rows in each block.
 struct CoefficientBlocks {
   std::int32_t first;  // block
   std::vector<std::size_t> ends;
@@ -29,7 +29,7 @@ struct CoefficientBlocks {
   }
 };
 
-// The coefficients of the blocks [first, last); `counts` has their numbers.
+// The coefficients of the blocks [first, last); `counts` has the number in each block.
 template <class Each>
 CoefficientBlocks coefficient_blocks(std::int64_t n_rows, std::int32_t first, std::int32_t last,
                                      std::int32_t width, const std::vector<std::size_t>& counts,
@@ -53,7 +53,7 @@ CoefficientBlocks coefficient_blocks(std::int64_t n_rows, std::int32_t first, st
   return blocks;
 }
 
-// Call visit(blocks) for ranges of the blocks that take little memory compared with z.
+// Call visit(blocks) for ranges of the blocks that need little memory compared with z.
 template <class Each, class Visit>
 void each_range(std::int64_t n_rows, std::int32_t n_classes, std::int32_t width, Each each,
                 Visit visit) {

@@ -1,6 +1,6 @@
 #pragma once
-// Scores w_c . x in double, for certificates, whatever the type of X and W. As in the returned
-// model, the intercept is bias * w rounded to T.
+// Scores w_c . x in double for certificates, for any type of X and W. As in the returned model,
+// the intercept is bias * w rounded to T.
 #include <algorithm>
 #include <cstdint>
 
@@ -25,8 +25,8 @@ inline Vector<double> rounded(Vector<double> v, const float*) {
   return __builtin_convertvector(__builtin_convertvector(v, Half), Vector<double>);
 }
 
-// V vectors of classes in registers; where they are few, several features at a time keep enough
-// sums under way to hide the latency of an addition.
+// V vectors of classes in registers. If V is small, several features are processed at a time, so
+// that enough sums are in progress to hide the latency of an addition.
 template <int V, class T>
 inline void double_score_vectors(const WeightsView<T>& w, const Row<T>& row, std::int64_t first,
                                  double* out) {
@@ -67,8 +67,8 @@ inline void double_score_vectors(const WeightsView<T>& w, const Row<T>& row, std
   for (int v = 0; v < V; ++v) store(out + first + v * kL, sum[0][v]);
 }
 
-// out[c] = w_c . x for `width` neighboring columns of W from `w.data` on; `width` is a multiple of
-// the lanes, `out` is aligned to 64 bytes.
+// out[c] = w_c . x for `width` neighboring columns of W, starting at `w.data`. `width` is a
+// multiple of the number of lanes, `out` is aligned to 64 bytes.
 template <class T>
 inline void double_scores(const WeightsView<T>& w, const Row<T>& row, std::int64_t width,
                           double* out) {
@@ -83,7 +83,7 @@ inline void double_scores(const WeightsView<T>& w, const Row<T>& row, std::int64
   if (first < width) double_score_vectors<1>(w, row, first, out);
 }
 
-// The same for all classes of W in tables, and 0 up to their stride.
+// The scores of all classes of W in tables, followed by 0 up to their stride.
 template <class T>
 inline void double_scores(const HashTables<T>& tables, const Row<T>& row, double* out) {
   const std::size_t n = tables.stride();

@@ -1,6 +1,6 @@
 #pragma once
-// Feasible z for certificates. Storing z in T may round it above its bound; the dual objective is a
-// lower bound only at feasible z, so W(z) and the gap are those of z clipped in double.
+// Feasible z for certificates. Rounding z to T may exceed its bound, but the dual objective is a
+// lower bound only at feasible z. W(z) and the gap therefore use z clipped in double.
 #include <algorithm>
 #include <cstdint>
 #include <limits>
@@ -28,7 +28,7 @@ void each_feasible(const Examples<T>& examples, const Duals& z, std::int64_t i, 
   });
 }
 
-// sigma_i = sum_c v_ic z_ic of absolute margins: v_ic = 1 for c = y_i, else -1.
+// sigma_i = sum_c v_ic z_ic for absolute margins: v_ic = 1 for c = y_i, else -1.
 template <class T, class Duals>
 double sigma_of(const Examples<T>& examples, const Duals& z, std::int64_t i) {
   double sigma = 0;
@@ -38,7 +38,7 @@ double sigma_of(const Examples<T>& examples, const Duals& z, std::int64_t i) {
   return sigma;
 }
 
-// Call f(c, a_ic) for the coefficients of row i in W(z): w_c = sum_i a_ic x_i, before any mean is
+// Call f(c, a_ic) for the coefficients of row i in W(z): w_c = sum_i a_ic x_i, before a mean is
 // subtracted.
 template <class T, class Duals, class F>
 void each_coefficient(const Examples<T>& examples, const Duals& z, std::int64_t i, F f) {

@@ -3,12 +3,12 @@
 //
 //     P - D = sum_i [C_i loss(xi_i) - z_i . xi_i + R_i] + 1/2 ||W - W(z)||^2,   xi_i at W,
 //
-// R_i = sum_c z_ic^2 / (4 C_i) for the squared hinge, else 0; costs of mistakes may scale the C_i of
-// each class (ExampleCosts in data/examples.hpp). It holds for every W and feasible z.
-// Every xi is known to within +-e, so that gap_i = C_i loss(xi_i + e) - z_i . (xi_i - e) + R_i >= 0
-// is no less than the exact term, and C_i loss(xi_i) - gap_i no more than the exact z_i . xi_i -
-// R_i: P is at most the computed P plus the gap, and the computed P less the gap is at most D. What
-// is rounded after xi is a share of each term (Higham 2002, sec. 3.1), which the certificate adds.
+// R_i = sum_c z_ic^2 / (4 C_i) for the squared hinge, else 0. Costs of mistakes may scale C_i for
+// each class (ExampleCosts in data/examples.hpp). The equation holds for every W and feasible z.
+// Every xi is known up to an error of e. Therefore gap_i = C_i loss(xi_i + e) - z_i . (xi_i - e) +
+// R_i >= 0 is at least the exact term, and C_i loss(xi_i) - gap_i is at most the exact z_i . xi_i -
+// R_i: P is at most the computed P plus the gap, and the computed P minus the gap is at most D. The
+// errors after xi are relative to each term (Higham 2002, sec. 3.1); the certificate adds them.
 #include <algorithm>
 #include <bit>
 #include <cmath>
@@ -32,10 +32,10 @@ namespace manyclass::MANYCLASS_ISA {
 
 inline constexpr double kUnit = std::numeric_limits<double>::epsilon() / 2;
 
-// How far a computed slack of an example may be from the exact one: inner products of nnz terms,
-// and a few operations more (Higham 2002, sec. 3.1). |w_c . x| <= ||w_c|| ||x||, and ||w_y|| +
-// ||w_c|| <= sqrt(2) ||W||; of absolute margins there is one, and that of the mean where one is
-// taken off. Base scores are numbers of at most `largest_base`.
+// The largest error of a computed slack of an example: inner products of nnz terms, and a few more
+// operations (Higham 2002, sec. 3.1). |w_c . x| <= ||w_c|| ||x||, and ||w_y|| + ||w_c|| <=
+// sqrt(2) ||W||. An absolute margin has one product, and a second one with the mean if a mean is
+// subtracted. `largest_base` bounds the absolute value of the base scores.
 template <class T>
 double slack_error(const Formulation& f, double largest_base, const Row<T>& row, double q,
                    const CertifiedWeights& at) {
@@ -54,7 +54,7 @@ struct Terms {
   double sum_z = 0;
   double xi_max = -kInfinity;
   double xi_min = kInfinity;  // smallest xi with z > 0
-  double violation = 0;       // of a sum formulation
+  double violation = 0;       // for a formulation with the sum of losses
 };
 
 template <class T>
@@ -63,8 +63,8 @@ class GapCertificate {
   GapCertificate(const Examples<T>& examples, const CertifiedWeights& at)
       : examples_(examples), at_(at) {}
 
-  // Add the terms of example i. `s` has the scores of n columns (a multiple of the lanes), -inf
-  // where there is no class; this call overwrites them. `s_y` is w_y . x, or 0 where y is elsewhere.
+  // Add the terms of example i. `s` has the scores of n columns (a multiple of the lanes), -inf for
+  // columns without a class. It is overwritten. `s_y` is w_y . x, or 0 if y is elsewhere.
   template <class Duals>
   void add(std::int64_t i, const Duals& z, double s_y, double* s, std::size_t n,
            GapSums& result) const {
@@ -131,7 +131,7 @@ class GapCertificate {
     if (z > 0) terms.violation = std::max(terms.violation, -gradient);
   }
 
-  // The classes of the set of example i, and the others with z > 0.
+  // The classes of the set of example i, and the other classes with z > 0.
   template <class Duals>
   void add_set(std::int64_t i, const Duals& z, double shift, double e, const ExampleCosts& costs,
                double* s, Terms& terms) const {
@@ -172,7 +172,7 @@ class GapCertificate {
     const double loss = cost * (maximum ? std::max(0.0, terms.xi_max) : terms.losses);
     result.loss.add(loss);
     result.most_loss.add(cost * (maximum ? std::max(0.0, terms.xi_max + e) : terms.most_losses));
-    if (!has_features) return;  // the loss is constant, and best z, though unseen, attain it
+    if (!has_features) return;  // the loss is constant; the best z, although not stored, attain it
     double gap = terms.gap, violation = terms.violation;
     if (maximum) {
       gap = cost * std::max(0.0, terms.xi_max + e) - terms.z_dot_xi + e * terms.sum_z +
@@ -185,7 +185,7 @@ class GapCertificate {
     result.max_violation = std::max(result.max_violation, violation);
   }
 
-  // Of z . xi, and of the scale that makes sum z at most C.
+  // The rounding error of z . xi, and of the scale that makes sum z at most C.
   static double rounding(const Terms& terms) {
     if (terms.sum_z == 0) return 0;
     const double largest_xi = std::max(std::abs(terms.xi_max), std::abs(terms.xi_min));
@@ -196,7 +196,7 @@ class GapCertificate {
   const CertifiedWeights& at_;
 };
 
-// Gap, loss and largest violation of rows [begin, end), W dense. Column k of W is ignored.
+// Gap, loss and largest violation of rows [begin, end), for dense W. Column k of W is ignored.
 template <class T, class Duals>
 GapSums inspect(const Examples<T>& examples, const WeightsView<T>& w, const Duals& z,
                 const CertifiedWeights& at, Scratch<T> scratch, std::int64_t begin,

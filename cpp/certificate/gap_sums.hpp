@@ -6,13 +6,13 @@
 
 namespace manyclass {
 
-// Properties of W that a certificate needs in addition to its numbers.
+// Properties of W that a certificate needs in addition to its values.
 struct CertifiedWeights {
   const double* common;  // d + 1 numbers that are subtracted from every w_c, or null
   double norm;           // ||W||_F, which bounds the rounding of scores
 };
 
-// Sums and largest violation.
+// Sums and the largest violation.
 struct GapSums {
   CompensatedSum gap;        // sum_i of upper bounds of the terms of P - D
   CompensatedSum loss;       // sum_i C_i loss_i

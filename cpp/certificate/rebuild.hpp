@@ -1,6 +1,6 @@
 #pragma once
 // W <- W(z), summed in double and rounded to T once, so that W is as close to W(z) as T allows.
-// Sums of many small terms in T, such as an intercept's over all examples, would lose digits.
+// Sums of many small terms in T, such as an intercept summed over all examples, would lose digits.
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
@@ -18,8 +18,8 @@
 
 namespace manyclass {
 
-// Dense W of the classes whose coefficients `each` calls (certificate/coefficient_blocks.hpp), less
-// `common` for every class unless that is null.
+// Dense W for the classes of the coefficients from `each` (certificate/coefficient_blocks.hpp).
+// Unless `common` is null, it is subtracted from every class.
 template <class T, class Each>
 RebuildError rebuild_dense(const RebuildKernels<T>& kernels, const Examples<T>& examples,
                            const WeightsView<T>& w, const double* common, Each each,
@@ -47,7 +47,7 @@ RebuildError rebuild(const RebuildKernels<T>& kernels, const Examples<T>& exampl
   return rebuild_dense(kernels, examples, w, common, each, poll);
 }
 
-// The weights of one class in double, and a list of the features that have any.
+// The weights of one class in double, and a list of the features with a weight.
 template <class T>
 class ClassSums {
  public:
@@ -82,8 +82,8 @@ class ClassSums {
   std::vector<std::int64_t> touched_;
 };
 
-// Fill empty tables, which have the classes from `first` on. Every block has one class; classes
-// without a block stay empty.
+// Fill empty tables, whose first class is `first`. Every block has one class; classes without
+// a block stay empty.
 template <class T>
 RebuildError rebuild_tables(const Examples<T>& examples, HashTables<T>& tables, std::int32_t first,
                             const CoefficientBlocks& blocks, ClassSums<T>& sums) {

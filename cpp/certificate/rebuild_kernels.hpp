@@ -1,5 +1,5 @@
 #pragma once
-// The table of the kernels that rebuild W from z (certificate/rebuild.hpp), and their error.
+// The table of the kernels that rebuild W from z (certificate/rebuild.hpp), and the rebuild error.
 #include <cmath>
 #include <cstdint>
 #include <limits>
@@ -20,26 +20,26 @@ struct RebuildError {
     squared += other.squared;
     magnitude += other.magnitude;
   }
-  // Upper bound of ||W - W(z)||: sums in double over the rows, after sums over the classes, and
-  // those of the mean that is subtracted.
+  // Upper bound of ||W - W(z)||: the errors of sums in double over the rows, after sums over the
+  // classes, and the errors of the mean that is subtracted.
   double bound(std::int64_t n_rows_and_classes) const {
     constexpr double kUnit = std::numeric_limits<double>::epsilon() / 2;
     return std::sqrt(squared) + 2 * static_cast<double>(n_rows_and_classes + 2) * kUnit * magnitude;
   }
 };
 
-// Classes whose sums in double of one feature fill 64 bytes.
+// The number of classes whose sums in double for one feature fill 64 bytes.
 inline constexpr std::int64_t kBlockClasses = 8;
 
-// The loops that rebuild a block of classes of W (certificate/rebuild.hpp): `sums` has a row of
-// kBlockClasses numbers for every feature and, last, the intercept.
+// The loops that rebuild a block of classes of W (certificate/rebuild.hpp). `sums` has one row of
+// kBlockClasses numbers for every feature, and a last row for the intercept.
 template <class T>
 struct RebuildKernels {
-  // w_c += a_ic x_i, classes c >= first of the block; returns sum_ic |a_ic| ||x_i||.
+  // w_c += a_ic x_i for the classes c >= first of the block; returns sum_ic |a_ic| ||x_i||.
   double (*add_block)(const Examples<T>&, std::span<const Coefficient> entries, std::int32_t first,
                       double* sums);
-  // Round to the classes of W from `first` on, less `common` (or null); zeros where W has none.
-  // Returns the sum of the squared errors.
+  // Round to the classes of W that start at `first`, minus `common` (or null); zeros if W lacks a
+  // class. Returns the sum of the squared errors.
   double (*store_block)(const double* sums, const double* common, const WeightsView<T>&,
                         std::int64_t first);
 };
