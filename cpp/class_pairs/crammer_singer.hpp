@@ -1,19 +1,19 @@
 #pragma once
-// Visits on a pair of class blocks, for Crammer-Singer. Its dual in shares of the budgets C_i,
-// where y_i has the share that the other classes leave:
+// Visits on a pair of class blocks, for Crammer-Singer. The dual in shares of the budgets C_i;
+// y_i has the share that the other classes leave:
 //
 //   max_z  D(z) = sum_i sum_{c != y_i} z_ic - 1/2 ||W(z)||^2    s.t.  z_ic >= 0, sum_c z_ic = C_i
 //   w_c(z) = sum_i (C_i [c = y_i] - z_ic) x_i,   dD / dz_ic = a_ic = [c != y_i] + w_c . x_i
 //
-// So z_{i,c} reads and changes w_c alone, whether c is y_i or not. A pair of class blocks may
-// redistribute an example's share within their classes while other ranks redistribute the rest: the
-// sum stays C_i. The block of one example, divided by q_i = ||x_i||^2, is a projection:
+// Therefore z_{i,c} reads and changes only w_c, whether or not c is y_i. A pair of class blocks may
+// redistribute the share of an example in their classes while other ranks redistribute the rest.
+// The sum stays C_i. The block of one example, divided by q_i = ||x_i||^2, is a projection:
 //
 //   min_z  1/2 ||z - b||^2    s.t.  z >= 0, sum z = mass;     b = z_old + a / q
 //
-// Given: examples (x_i != 0), z of the classes of both class blocks, W(z). Each visit solves a
-// block exactly and updates W. Base scores, 0 at y_i, add to a_ic. Source: Keerthi et al. 2008, sec. 2 (the block over all classes;
-// a_ic = g^c, and z_ic = C_i [c = y_i] - alpha_i^c).
+// Given: examples (x_i != 0), z of the classes of both class blocks, W(z). Each visit solves one
+// block exactly and updates W. Base scores, 0 at y_i, are added to a_ic. Source: Keerthi et al.
+// 2008, sec. 2 (the block over all classes; a_ic = g^c, and z_ic = C_i [c = y_i] - alpha_i^c).
 #include <limits>
 #include <utility>
 
@@ -41,15 +41,15 @@ class ShareVisitor {
     double mass = 0;             // sum_c z_c
     double z_dot_a = 0;          // sum_c z_c a_c
     double a_max = -kInfinity;   // largest a
-    double a_rest = -kInfinity;  // largest a of the scored classes that are no coordinates
+    double a_rest = -kInfinity;  // largest a of the scored classes that are not coordinates
     double a_min = kInfinity;    // smallest a with z > 0
 
     double gap() const { return mass * a_max - z_dot_a; }
     double violation() const { return a_max - a_min; }
   };
 
-  // The classes with z > 0, and all those of the class blocks in the slots `scored` (bit s: slot
-  // s). Where a slot has many z > 0 that is cheaper, too.
+  // Score the classes with z > 0, and all classes of the class blocks in the slots `scored` (bit s:
+  // slot s). If a slot has many z > 0, scoring all its classes is cheaper, too.
   ShareSummary score(std::int64_t i, std::span<const DualEntry<T>> z, unsigned scored,
                      std::int64_t& n_scores) {
     ShareSummary found;
@@ -66,7 +66,7 @@ class ShareVisitor {
     return found;
   }
 
-  // Solve the block of example i, move z and W. Returns the gain of the dual objective.
+  // Solve the block of example i, update z and W. Returns the gain of the dual objective.
   double move(std::int64_t i, ShareSummary found, DualLists<T>& z) {
     if constexpr (PairWeights<T, View>::kFewEnter) enter(n_entering(z.row(i).size()), found);
     const std::span<Coordinate> block = solve(found, examples_.norms[i]);
@@ -92,7 +92,7 @@ class ShareVisitor {
   bool is_in(std::int32_t column, int slot) const {
     return first(slot) <= column && column < first(slot) + pair_.width;
   }
-  // The classes of a slot with z > 0, to the scratch; returns their number.
+  // Write the classes of a slot with z > 0 to the scratch; returns the number of classes.
   std::size_t list(std::span<const DualEntry<T>> z, int slot) const {
     std::size_t size = 0;
     for (const DualEntry<T>& entry : z) {
@@ -144,7 +144,7 @@ class ShareVisitor {
     if (z > 0) found.a_min = std::min(found.a_min, a);
   }
 
-  // Add the classes with the largest a to the block, and no others
+  // Add only the classes with the largest a to the block
   // (subproblem/entering_classes.hpp).
   void enter(std::size_t wanted, ShareSummary& found) {
     if (found.a_rest == -kInfinity) return;
@@ -157,10 +157,10 @@ class ShareVisitor {
     found.a_rest = -kInfinity;
   }
 
-  // The best z of the block. b is measured from the largest one (subproblem/root_finding.hpp).
+  // The best z of the block. b is measured from its largest value (subproblem/root_finding.hpp).
   std::span<Coordinate> solve(const ShareSummary& found, double q) {
     const Reference from = largest_b({scratch_.block, found.size}, found.a_rest, q);
-    // The largest b alone bounds the root from below; what is not above that stays at zero.
+    // The largest b alone bounds the root from below; z stays zero unless its b exceeds the bound.
     const std::size_t size = take_rest(found, from.xi + q * (from.z - found.mass));
     const std::span<Coordinate> block(scratch_.block, size);
     set_b(block, from, q);
@@ -168,7 +168,7 @@ class ShareVisitor {
     return block;
   }
 
-  // Append the classes that were scored, with z = 0 and a > a_wanted.
+  // Append the scored classes with z = 0 and a > a_wanted.
   std::size_t take_rest(const ShareSummary& found, double a_wanted) {
     std::size_t size = found.size;
     if (!(found.a_rest > a_wanted)) return size;
@@ -179,8 +179,8 @@ class ShareVisitor {
     return size;
   }
 
-  // Round to T, and set noise relative to the mass to zero. The largest z takes the rounding error,
-  // so that the sum stays.
+  // Round to T, and set noise relative to the mass to zero. The rounding error is added to the
+  // largest z, so that the sum stays the same.
   static void round(std::span<Coordinate> block, double mass) {
     const double noise = mass * static_cast<double>(std::numeric_limits<T>::epsilon());
     Coordinate* most = &block[0];
@@ -199,8 +199,8 @@ class ShareVisitor {
   PairWeights<T, View> w_;
 };
 
-// Visit the examples `order`, each over its z > 0 and all classes of the slots that scored[i] has;
-// over its z > 0 alone where `scored` is null. Those with two z > 0 or more stay active.
+// Visit the examples `order`, each over its z > 0 and all classes of the slots in scored[i], or
+// only over its z > 0 if `scored` is null. Examples with at least two z > 0 stay active.
 template <class T, class View>
 SweepResult trade_shares(const Examples<T>& examples, const View& pair, DualLists<T>& z,
                          Scratch<T> scratch, std::span<const std::int32_t> order,

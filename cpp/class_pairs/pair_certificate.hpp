@@ -19,7 +19,7 @@
 
 namespace manyclass::MANYCLASS_ISA {
 
-// Scores of both class blocks, -inf in the columns between.
+// Scores of both class blocks; the columns between the blocks are -inf.
 template <class T>
 void double_scores(const PairView<T>& pair, const Row<T>& row, double* s) {
   double_scores(pair.w, row, 2 * pair.width, s);
@@ -70,8 +70,8 @@ GapSums inspect_pair(const Examples<T>& examples, const View& pair, const double
 }
 
 // Slacks of all examples over the classes of the pair, given w_y . x of all: the largest xi_ic of
-// the classes c != y_i, the smallest with z > 0, both -inf and inf where there is none, and z . xi.
-// z has the classes c != y_i. Changes nothing.
+// the classes c != y_i, the smallest with z > 0 (-inf and inf if there is no such class), and
+// z . xi. z has the classes c != y_i. Changes nothing.
 template <class T, class View>
 void survey_slacks(const Examples<T>& examples, const View& pair, const double* own_scores,
                    const DualLists<T>& z, Scratch<T> scratch, std::int64_t begin, std::int64_t end,

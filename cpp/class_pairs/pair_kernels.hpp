@@ -14,49 +14,49 @@
 
 namespace manyclass {
 
-// W of a pair of class blocks, side by side: that of slot s has columns
-// [s width, s width + n_classes[s]); the columns between are zero. Labels of examples and of z are
-// such columns, kElsewhere for the examples of other class blocks.
+// W of a pair of class blocks, next to each other: slot s has the columns
+// [s width, s width + n_classes[s]); the columns between the slots are zero. Labels of examples and
+// of z are column numbers, or kElsewhere for the examples of other class blocks.
 template <class T>
 struct PairView {
-  WeightsView<T> w;  // of 2 width columns
+  WeightsView<T> w;  // with 2 width columns
   std::int32_t width;
   std::int32_t n_classes[2];
   // Whether a full sweep also scores all classes of an example's own block. Otherwise it scores
-  // only those with z > 0, and leaves them out of its sums.
+  // only the own classes with z > 0, and excludes them from its sums.
   bool own_too = true;
 };
 
-// The same with W in tables, one for each slot.
+// A pair with W in tables, one for each slot.
 template <class T>
 struct TablePairView {
-  HashTables<T>* slots[2];  // of `width` classes each
+  HashTables<T>* slots[2];  // with `width` classes each
   std::int32_t width;
   std::int32_t n_classes[2];
   bool own_too;
-  Scored<T>* best;  // room for 2 width
+  Scored<T>* best;  // room for 2 width entries
 };
 
 // Slacks of the examples over some classes (Crammer-Singer), n numbers each.
 struct SlackSurvey {
   double* largest;   // xi_ic of the classes c != y_i
-  double* smallest;  // the same where z_ic > 0
+  double* smallest;  // the smallest xi_ic with z_ic > 0
   double* z_dot_xi;  // sum_c z_ic xi_ic
 };
 
-// `View` is one of the two.
+// `View` is PairView or TablePairView.
 template <class T, class View>
 struct PairKernels {
   using Sweep = SweepResult (*)(const Examples<T>&, const View&, DualLists<T>&, Scratch<T>,
                                 std::span<const std::int32_t> order, double min_gap,
                                 std::int32_t* active);
-  Sweep full_sweep;    // examples of the two class blocks, over all classes of the other one, or of
-                       // both
-  Sweep shrunk_sweep;  // over the non-zero z of each example, where that is cheaper
-  // w_y . x of examples of the two class blocks, to their places in `out`.
+  Sweep full_sweep;    // examples of the two class blocks, over all classes of the other block, or
+                       // of both blocks
+  Sweep shrunk_sweep;  // over the non-zero z of each example, if that is cheaper
+  // Write w_y . x of the examples of the two class blocks to their positions in `out`.
   void (*own_scores)(const Examples<T>&, const View&, std::span<const std::int32_t> rows,
                      double* out);
-  // Gap, loss and violation of examples of any class block with the classes of these two, given
+  // Gap, loss and violation of examples of any class block over the classes of these two, given
   // w_y . x of all examples; changes nothing.
   GapSums (*inspect)(const Examples<T>&, const View&, const double* own_scores, const DualLists<T>&,
                      const CertifiedWeights&, Scratch<T>, std::int64_t begin, std::int64_t end);

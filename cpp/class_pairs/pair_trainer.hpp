@@ -1,5 +1,5 @@
 #pragma once
-// Class-partitioned training: all examples, of which a pair of class blocks is trained at a time
+// Class-partitioned training: all examples; one pair of class blocks is trained at a time
 // (class_pairs/weston_watkins.hpp, class_pairs/crammer_singer.hpp).
 // Source: Alber et al. 2017, algorithms 3 and 4.
 #include <algorithm>
@@ -31,7 +31,7 @@
 
 namespace manyclass {
 
-// `Pair` is DensePair<T> or TablePair<T>, `Weights` what it is made of: MatrixView<T> or
+// `Pair` is DensePair<T> or TablePair<T>; `Weights`, from which it is made, is MatrixView<T> or
 // PairTables<T>&.
 template <class T>
 class PairTrainer {
@@ -45,8 +45,8 @@ class PairTrainer {
     problem_->base_table();
   }
 
-  // One loop over `rows`, ascending, in random order; those that stay active go to `active`, which
-  // may be `rows`.
+  // One loop over `rows`, ascending, in random order. Examples that stay active are written to
+  // `active`, which may be `rows`.
   template <class Pair, class Weights>
   SweepResult loop(const ClassPair& class_pair, Weights weights, DualLists<T>& z,
                    std::span<const std::int32_t> rows, std::span<std::int32_t> active, bool shrunk,
@@ -65,8 +65,8 @@ class PairTrainer {
     return problem_->loop(rows, active, seed, problem_->rows_at_once(), sweep);
   }
 
-  // The same for shares of budgets (class_pairs/crammer_singer.hpp), which examples of any block
-  // may have. scored[i] has the slots whose classes are all scored; empty: none.
+  // The loop for shares of budgets (class_pairs/crammer_singer.hpp); examples of any block may have
+  // shares. scored[i] has the slots whose classes are all scored; empty: no slots.
   template <class Pair, class Weights>
   SweepResult trade(const ClassPair& class_pair, Weights weights, DualLists<T>& shares,
                     std::span<const std::int32_t> rows, std::span<std::int32_t> active,
@@ -107,7 +107,7 @@ class PairTrainer {
     });
   }
 
-  // out[i] = w_y . x of those `rows` whose class is in the pair.
+  // out[i] = w_y . x for the `rows` whose class is in the pair.
   template <class Pair, class Weights>
   void own_scores(const ClassPair& class_pair, Weights weights, std::span<const std::int32_t> rows,
                   std::span<double> out) const {
@@ -134,8 +134,8 @@ class PairTrainer {
     return sum;
   }
 
-  // W <- W(z) of the pair: z counts scale_i times, within its bound, and w_{y_i} gains
-  // totals_i x_i. Returns an upper bound of the distance between them.
+  // W <- W(z) of the pair: z is multiplied by scale_i, within its bound, and w_{y_i} gains
+  // totals_i x_i. Returns an upper bound of the distance between W and W(z).
   template <class Pair, class Weights>
   double rebuild(const ClassPair& class_pair, Weights weights, const DualLists<T>& z,
                  std::span<const double> totals, std::span<const double> scale) const {
@@ -218,7 +218,7 @@ class PairTrainer {
     return examples;
   }
 
-  // The columns of the pair's classes, of base scores that are 0 for c = y_i and of factors.
+  // The columns of the pair's classes in base scores that are 0 for c = y_i, and in factors.
   void take_columns(const ClassPair& class_pair, const BaseTable<T>* base,
                     const BaseTable<T>* factors) const {
     const std::span<const std::int32_t> classes = class_pair.classes;

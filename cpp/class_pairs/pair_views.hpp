@@ -1,6 +1,6 @@
 #pragma once
-// A pair of class blocks, whose examples are visited together, and W of the pair as the kernels see
-// it: two slots side by side in an array, or two sets of hash tables.
+// A pair of class blocks, whose examples are visited together, and W of the pair as the kernels use
+// it: two slots next to each other in an array, or two sets of hash tables.
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -17,7 +17,7 @@
 
 namespace manyclass {
 
-// W of a pair in hash tables, one set per block: a block is sent without the other.
+// W of a pair in hash tables, one set per block, so that each block can be sent separately.
 template <class T>
 class PairTables {
  public:
@@ -40,7 +40,7 @@ class PairTables {
     for (const HashTables<T>& slot : slots_) slot.add_squares(sum);
     return sum.value();
   }
-  // The last row's weights that are not 0, in any order.
+  // The non-zero weights of the last row, in any order.
   std::vector<T> intercepts() const {
     std::vector<T> found;
     for (const HashTables<T>& slot : slots_) {
@@ -55,9 +55,9 @@ class PairTables {
   HashTables<T> slots_[2];
 };
 
-// The columns of a slot, the classes in each, and the column of every y_i (kElsewhere where y_i is
-// in neither block). own_too: full loops also score all classes of an example's own block. `classes`
-// has the class of every column of both slots, -1 where there is none, for base scores and factors.
+// The columns of a slot, the classes in each, and the column of every y_i (kElsewhere if y_i is in
+// neither block). own_too: full loops also score all classes of an example's own block. `classes`
+// has the class of every column of both slots, or -1 if there is none, for base scores and factors.
 struct ClassPair {
   ClassPair(std::int32_t width_, std::int32_t n_first, std::int32_t n_second,
             std::span<const std::int32_t> labels_, bool own_too_,

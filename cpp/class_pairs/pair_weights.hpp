@@ -1,6 +1,6 @@
 #pragma once
-// Scores and steps of W of a pair of class blocks, dense or in hash tables; models WeightAccess,
-// where the part is the slot. Labels are columns (class_pairs/pair_kernels.hpp).
+// Scores and steps of W of a pair of class blocks, dense or in hash tables. Models WeightAccess;
+// a part is a slot. Labels are columns (class_pairs/pair_kernels.hpp).
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
@@ -45,8 +45,8 @@ class PairWeights<T, PairView<T>> {
   void add(const Row<T>& row, std::span<const Step> step, T* zeros) const {
     both_.add(row, step, zeros);
   }
-  // Whether gathering `size` columns is cheaper than scoring the whole slot: while they number no
-  // more than the vectors of a row.
+  // Whether gathering `size` columns is cheaper than scoring the whole slot: if there are at most
+  // as many columns as vectors in a row.
   bool gathers(std::size_t size) const {
     const std::int64_t vectors = pair_.width / kLanes<T>;
     return std::cmp_less_equal(

@@ -1,10 +1,10 @@
 #pragma once
-// Visits on a pair of class blocks, for Weston-Watkins: z_{i,c} reads and changes w_{y_i} and w_c
-// alone, so the z of the pair's examples in the pair's classes can change while all other z are
-// fixed. Each visit solves for those of one example exactly (subproblem/root_finding.hpp); with W
-// in hash tables, over the few classes that may enter (subproblem/entering_classes.hpp). Given,
-// changed and returned: as for dual/dense_sweep.hpp. Sources: Alber et al. 2017, algorithms 3 and
-// 4, there one class at a time.
+// Visits on a pair of class blocks, for Weston-Watkins. z_{i,c} reads and changes only w_{y_i} and
+// w_c, so the z of the pair's examples in the pair's classes can change while all other z are
+// fixed. Each visit solves for the z of one example exactly (subproblem/root_finding.hpp); with W
+// in hash tables, over the few classes that may enter (subproblem/entering_classes.hpp). Input and
+// output are the same as in dual/dense_sweep.hpp. Sources: Alber et al. 2017, algorithms 3 and
+// 4, which update one class at a time.
 #include <limits>
 #include <utility>
 
@@ -30,8 +30,8 @@ class PairVisitor : public ExampleSubproblem<T> {
         pair_(pair),
         w_(pair, scratch.carry) {}
 
-  // All classes of the other block; of the own block all, or only those with z > 0, which are then
-  // left out of the losses, the gap and the squares.
+  // All classes of the other block. In the own block all classes, or only the classes with z > 0,
+  // which are then excluded from the losses, the gap and the squares.
   BlockSummary score_all(std::int64_t i, std::span<const DualEntry<T>> z, std::int64_t& n_scores) {
     const int own = examples_.labels[i] / pair_.width;
     BlockSummary found;
@@ -41,7 +41,7 @@ class PairVisitor : public ExampleSubproblem<T> {
     return found;
   }
 
-  // Only the classes with z > 0, where that is cheaper than all of a slot.
+  // Only the classes with z > 0, if this is cheaper than all classes of a slot.
   BlockSummary score_support(std::int64_t i, std::span<const DualEntry<T>> z,
                              std::int64_t& n_scores) {
     const int own = examples_.labels[i] / pair_.width;
@@ -51,7 +51,7 @@ class PairVisitor : public ExampleSubproblem<T> {
     return found;
   }
 
-  // Solve the block of example i, move z and W. Returns the gain of the dual objective.
+  // Solve the block of example i, update z and W. Returns the gain of the dual objective.
   double move(std::int64_t i, BlockSummary found, DualLists<T>& z) {
     if constexpr (PairWeights<T, View>::kFewEnter) enter(i, n_entering(z.row(i).size()), found);
     const std::span<const Coordinate> block = this->solve(i, found);
@@ -78,7 +78,7 @@ class PairVisitor : public ExampleSubproblem<T> {
     return w_.gathers(size);
   }
 
-  // The own slot comes first: it starts the summary.
+  // The own slot is scored first because it starts the summary.
   void score_slot(std::int64_t i, std::span<const DualEntry<T>> z, int slot, bool all,
                   BlockSummary& found, std::int64_t& n_scores) {
     if (!all) return score_support_of(i, z, slot, found, n_scores);
@@ -130,7 +130,7 @@ class PairVisitor : public ExampleSubproblem<T> {
     std::fill_n(s, pair_.width, kNone);
   }
 
-  // Add the most violating classes to the block, and no others.
+  // Add only the most violating classes to the block.
   void enter(std::int64_t i, std::size_t wanted, BlockSummary& found) {
     if (found.xi_others == -kInfinity) return;
     const std::size_t n = 2 * pair_.width;
