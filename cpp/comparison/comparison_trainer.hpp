@@ -1,5 +1,5 @@
 #pragma once
-// The methods that the papers compare with, in one process on one thread: loops over the examples.
+// The methods that the papers compare with, on one thread of one process: loops over the examples.
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -64,7 +64,7 @@ class ComparisonTrainer {
                        problem_->examples(), view(weights), z, nullptr, problem_->poll());
   }
 
-  // z of the most violated constraint at W; the result's loss is the sum of all losses.
+  // z of the most violated constraint at W; the loss of the result is the sum of all losses.
   SweepResult separate(MatrixView<T> weights, DualLists<T>& z) const {
     const WeightsView<T> w = view(weights);
     check(z);
@@ -76,7 +76,7 @@ class ComparisonTrainer {
     return result;
   }
 
-  // w_c . x_i of rows [begin, end), a row of `out` for each.
+  // w_c . x_i for the rows [begin, end), one row of `out` each.
   void scores(MatrixView<T> weights, MatrixView<T> out, std::int64_t begin,
               std::int64_t end) const {
     const WeightsView<T> w = view(weights);
@@ -99,7 +99,7 @@ class ComparisonTrainer {
     });
   }
 
-  // `n_steps` exact steps at most, each on the most violating example.
+  // At most `n_steps` exact steps, each on the most violating example.
   SweepResult most_violating(MatrixView<T> scores, DualLists<T>& z, std::span<double> violations,
                              const Columns<T>& columns, std::int64_t n_steps) const {
     const AllScores<T> all = view(scores, z, violations);
@@ -126,7 +126,7 @@ class ComparisonTrainer {
   const Problem<T>& problem() const { return *problem_; }
 
  private:
-  static constexpr std::int64_t kStepsAtOnce = 16;  // each is like a loop over some examples
+  static constexpr std::int64_t kStepsAtOnce = 16;  // each takes as long as some examples
 
   template <class F>
   void in_parts(std::int64_t n, F f) const {

@@ -7,14 +7,14 @@
 //   Weston-Watkins:  u_ic in [0, 1], the simplex (u, 1 - u) for every c != y_i,  z_ic = C_i u_ic
 //       xi_c = 1 + (w_c - w_y) . x,  logit u_ic <- logit u_ic + eta_i xi_c
 //
-// A step delta = u_new - u_old of one example raises D by
+// A step delta = u_new - u_old of one example increases D by exactly
 //
 //   C_i delta . a - C_i^2 q_i ||delta||^2 / 2                              (Crammer-Singer)
 //   C_i delta . xi - C_i^2 q_i (||delta||^2 + (sum_c delta_c)^2) / 2       (Weston-Watkins)
 //
-// exactly. eta_i is halved until that is not negative, at least down to the length that always
-// raises D: 1/(C_i q_i), times min(1, 8/k) for Weston-Watkins; after a step that succeeds at once
-// it grows by a twentieth. Log u is kept, not u, which would underflow. Given: the examples, log u
+// eta_i is halved until this is not negative, at least down to the length that always increases
+// D: 1/(C_i q_i), times min(1, 8/k) for Weston-Watkins. After a step that succeeds at once, eta_i
+// grows by a twentieth. Log u is stored because u would underflow. Given: the examples, log u
 // (logits), eta and W(z). Returned: the same after one visit each, and sums over the visits.
 // Sources: Collins et al. 2008 (JMLR 9:1775); Keerthi et al. 2008, sec. 2.3.
 #include <algorithm>
@@ -35,12 +35,12 @@
 namespace manyclass::MANYCLASS_ISA {
 
 inline constexpr double kRateGrowth = 1.05;
-// Log u (and logits, on both sides) end here: u below the rounding of their sum change nothing, but
-// would take many steps to come back.
+// The limit of log u (and of logits, on both sides): smaller u are below the rounding of their sum
+// and change nothing, but would need many steps to grow again.
 template <class T>
 inline constexpr T kFloor = sizeof(T) == 4 ? -20 : -40;
-inline constexpr double kLongestRate = 100;  // times the safe one
-inline constexpr double kSafeClasses = 8;    // Weston-Watkins: classes up to which 1/(C q) is safe
+inline constexpr double kLongestRate = 100;  // times the safe rate
+inline constexpr double kSafeClasses = 8;    // Weston-Watkins: 1/(C q) is safe up to this k
 
 template <class T>
 double sum_of(Vector<T> v) {
@@ -73,7 +73,7 @@ class ExponentiatedGradient {
     const double cost = examples_.costs[i];
     const double curvature = cost * examples_.norms[i];
     begin(i, y, log_u, cost, result);
-    // u that have come to 0 or 1 move by rounding alone, whose gain has any sign.
+    // u that have reached 0 or 1 change only by rounding, so that the gain may have any sign.
     const double noise = 4 * std::numeric_limits<T>::epsilon();
     const double safe =
         simplex() ? 1 / curvature : std::min(1.0, kSafeClasses / w_.n_classes) / curvature;
@@ -93,7 +93,7 @@ class ExponentiatedGradient {
 
  private:
   struct Trial {
-    double log_sum = 0;  // of a simplex: the logarithm of what normalizes it
+    double log_sum = 0;  // for a simplex: the logarithm of its normalization
     double product = 0;  // delta . a
     double squares = 0;  // ||delta||^2
     double sum = 0;      // sum_c delta_c (Weston-Watkins)
@@ -101,7 +101,7 @@ class ExponentiatedGradient {
 
   bool simplex() const { return examples_.formulation.maximum; }
 
-  // The gradient and the present u; adds the loss and the gap.
+  // The gradient and the current u; adds the loss and the gap.
   void begin(std::int64_t i, std::int32_t y, const T* log_u, double cost, SweepResult& result) {
     w_.scores(examples_.x.row(i), a_);
     const double s_y = static_cast<double>(a_[y]);
@@ -119,7 +119,7 @@ class ExponentiatedGradient {
       store(old_u_ + c, u);
       products += u * a;
       losses += maximum<T>(a, zero);
-      // Padding has u = 0 and log u = -inf; its a is no class's.
+      // Padding has u = 0 and log u = -inf; its a does not belong to a class.
       best = maximum<T>(best, t > kNone || zero > zero + T{1} ? a : zero + kNone);
     }
     const double product = sum_of<T>(products);
@@ -132,7 +132,7 @@ class ExponentiatedGradient {
     result.gap += simplex() ? cost * (largest - product) : loss - cost * product;
   }
 
-  // The step of this length, not yet made.
+  // A step of this length; u is not changed yet.
   Trial attempt(const T* log_u, double rate) const {
     return simplex() ? attempt_simplex(log_u, rate) : attempt_pairs(log_u, rate);
   }
@@ -210,7 +210,7 @@ class ExponentiatedGradient {
   const Examples<T>& examples_;
   DenseWeights<T> w_;
   T* a_;      // the gradient
-  T* step_;   // of u, then of W
+  T* step_;   // in u, then in W
   T* old_u_;  // before the step
 };
 

@@ -1,6 +1,6 @@
 #pragma once
 // The table of the kernels of the methods that the papers compare with: exponentiated gradient,
-// cutting plane, most violating example. W is dense, z are lists; every instruction set has a copy.
+// cutting plane, most violating example. W is dense, z are lists. Each instruction set has a copy.
 #include <cstdint>
 #include <span>
 
@@ -24,14 +24,14 @@ struct Columns {
 template <class T>
 struct AllScores {
   T* scores;            // n x stride, aligned: w_c . x_i
-  std::int64_t stride;  // of W
+  std::int64_t stride;  // stride of W
   double* violations;   // n: v_i
 };
 
-// Room for X x of one example x: n numbers each, all zero before and after a step.
+// Memory for X x for one example x: n numbers per array, all zero before and after a step.
 struct ProductScratch {
   double* inner;       // x_r . x
-  std::int32_t* rows;  // those r that were listed
+  std::int32_t* rows;  // the listed r
   std::uint8_t* is_listed;
 };
 
@@ -51,7 +51,7 @@ struct ComparisonKernels {
   // v_i of rows [begin, end), from their scores.
   void (*violations)(const Examples<T>&, std::int32_t n_classes, const AllScores<T>&,
                      const DualLists<T>&, Scratch<T>, std::int64_t begin, std::int64_t end);
-  // Exact visits to the example with the largest v_i, `n_steps` of them at most.
+  // At most `n_steps` exact visits to the example with the largest v_i.
   SweepResult (*most_violating)(const Examples<T>&, std::int32_t n_classes, const AllScores<T>&,
                                 DualLists<T>&, const Columns<T>&, Scratch<T>, ProductScratch,
                                 std::int64_t n_steps);

@@ -2,8 +2,8 @@
 // The exact block step of the sequential dual method, always on the example with the largest
 // violation v_i, for Crammer-Singer and Weston-Watkins, hinge loss.
 //
-// The scores of all examples are kept; a step delta along x_i changes them by (X x_i) delta^T, one
-// sparse product, and the v_i of the examples that share a feature with x_i. W is not needed.
+// The scores of all examples are stored. A step delta along x_i adds (X x_i) delta^T, a sparse
+// product, to them and changes v_i of the examples that share a feature with x_i. W is not needed.
 // Given: the examples by row and by feature, all scores, z and v. Returned: the same after some
 // steps. Source: Crammer and Singer 2001; Keerthi et al. 2008, sec. 2.2.
 #include <algorithm>

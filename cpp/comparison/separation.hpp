@@ -1,11 +1,11 @@
 #pragma once
-// The most violated constraint of the one-slack problem at W, as a z that makes it:
+// The most violated constraint of the one-slack problem at W, as the z that generates it:
 //
-//   z_ic = dl_i / dxi_ic at W:  C_i where xi_ic > 0 (sum), at the largest xi_ic > 0 alone
+//   z_ic = dl_i / dxi_ic at W:  C_i if xi_ic > 0 (sum), only at the largest xi_ic > 0
 //   (maximum), 2 C_i xi_ic for the squared hinge.
 //
-// Its cut is R(V) >= sum_ic gamma_c z_ic [- z_ic^2 / (4 C_i)] - <W(z), V> for the sum of losses R,
-// and z is feasible, so that the master's value is D at a convex combination of such z.
+// Its cut is R(V) >= sum_ic gamma_c z_ic [- z_ic^2 / (4 C_i)] - <W(z), V> for the sum of losses R.
+// z is feasible. The objective of the master problem is D at a convex combination of such z.
 // Given: the examples and W. Returned: z, and the sum of losses at W.
 // Sources: Joachims et al. 2009 (one slack); Teo et al. 2010 (BMRM).
 #include <algorithm>
@@ -44,7 +44,7 @@ class Separation {
   }
 
  private:
-  // Call f(c, xi_c) where z_c > 0.
+  // Call f(c, xi_c) for the classes with z_c > 0.
   template <class F>
   void each_positive(std::int64_t i, F f) const {
     const Formulation& form = examples_.formulation;
