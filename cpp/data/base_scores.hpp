@@ -1,10 +1,10 @@
 #pragma once
-// Numbers that training adds to the scores of its examples, s_c = w_c . x + b_c, for all classes and
-// y among them. Costs Delta of mistakes are such numbers:
+// Numbers that training adds to the scores of its examples, s_c = w_c . x + b_c, for all classes
+// including y. For costs of mistakes Delta, these numbers are:
 //
 //   Delta(y, c) - (w_y . x - w_c . x) = gamma - (s_y - s_c),    b_c = Delta(y, c) - gamma, b_y = 0
 //
-// A class whose number is kExcluded is no target of the example: its slack is never positive.
+// A class with the number kExcluded is not a target of the example: its slack is never positive.
 // Source: Tsochantaridis et al. 2005, sec. 2.2.2 (margin rescaling).
 #include <algorithm>
 #include <cmath>
@@ -17,24 +17,24 @@
 
 namespace manyclass {
 
-inline constexpr double kExcluded = -1e30;  // safe to calculate with in float, too
+inline constexpr double kExcluded = -1e30;  // also safe for calculations in float
 
-// A table, and the row of it that belongs to each example, or a tree, and the class of each example;
-// neither adds nothing. A row of the table is `stride` numbers, whole blocks of 64 bytes, with padding
-// after the classes.
+// Either a table and the row of each example in it, or a tree and the class of each example.
+// Without both, nothing is added. A row of the table has `stride` numbers in whole blocks of
+// 64 bytes, with padding after the classes.
 template <class T>
 struct BaseScores {
   const T* table = nullptr;
-  const double* exact = nullptr;  // the same, not rounded to T
+  const double* exact = nullptr;  // the table before rounding to T
   const std::int32_t* rows = nullptr;
   std::int64_t stride = 0;
   std::int32_t n_classes = 0;
-  double largest = 0;  // at least the largest absolute value of those that are not kExcluded
+  double largest = 0;  // at least the largest absolute value of the numbers that are not kExcluded
   bool has_tree = false;
   TreeView<T> tree{};
 
   explicit operator bool() const { return table || has_tree; }
-  // Those of example i in the table, or null.
+  // The base scores of example i in the table, or null.
   [[gnu::always_inline]] const T* of(std::int64_t i) const {
     return table ? table + rows[i] * stride : nullptr;
   }
@@ -43,8 +43,8 @@ struct BaseScores {
   }
 };
 
-// The memory that BaseScores points to, but for the rows. Whole vectors may be loaded from any class
-// on: a block follows the last row.
+// The memory that BaseScores points to, except the rows. Whole vectors may be loaded from any
+// class, because another block follows the last row.
 template <class T>
 class BaseTable {
  public:
@@ -53,8 +53,8 @@ class BaseTable {
       : BaseTable(std::ssize(numbers) / n_classes, n_classes, padding) {
     fill([&](std::int64_t r, std::int32_t c) { return numbers[r * n_classes + c]; });
   }
-  // The same for some classes in an order: column p is the other's column order[p], or, where that
-  // is negative, padding.
+  // A table of some classes in a given order: column p is column order[p] of `other`, or padding if
+  // order[p] is negative.
   BaseTable(const BaseTable& other, std::span<const std::int32_t> order)
       : BaseTable(other.n_rows_, static_cast<std::int32_t>(order.size()), other.padding_) {
     fill([&](std::int64_t r, std::int32_t c) {
@@ -101,7 +101,7 @@ class BaseTable {
   }
 
   std::int32_t n_classes_;
-  double padding_;  // what rows have after the classes
+  double padding_;  // padding of the rows after the classes
   std::int64_t n_rows_;
   std::int64_t stride_;
   AlignedArray<double> exact_;

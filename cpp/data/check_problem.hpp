@@ -1,6 +1,6 @@
 #pragma once
-// Validation of arguments and of a training problem. The kernels check nothing, so the engines check
-// before they call them. Each check is one pass over its array.
+// Validation of arguments and of a training problem. The kernels do not check their input, so the
+// engines check it before they call a kernel. Each check is one pass over its array.
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
@@ -19,14 +19,14 @@ inline void require(bool condition, const char* what) {
   if (!condition) throw std::invalid_argument(what);
 }
 
-// Throws if there is a flaw; `flaw` is its description, or null.
+// Throws if there is an error; `flaw` is its description, or null.
 inline void require_none(const char* flaw) {
   if (flaw != nullptr) throw std::invalid_argument(flaw);
 }
 
 inline constexpr std::int64_t kMaxCount = std::numeric_limits<std::int32_t>::max() - 64;
 
-// Every function returns the description of a flaw, or nullptr.
+// Every function returns the description of an error, or nullptr.
 
 inline const char* flaw_of(const Formulation& f) {
   if (!f.others && !f.own) return "a formulation must have targets";
@@ -49,7 +49,7 @@ const char* flaw_of(const Csr<T>& x, std::int64_t n_entries) {
     return "X is not a valid CSR matrix: its indptr is inconsistent";
   }
   if (x.is_dense) return nullptr;
-  std::uint32_t largest = 0;  // a negative index is larger than any other
+  std::uint32_t largest = 0;  // a negative index is larger than every valid index
   for (std::int64_t p = *x.indptr; p < *end; ++p) {
     largest = std::max(largest, static_cast<std::uint32_t>(x.indices[p]));
   }
@@ -59,7 +59,7 @@ const char* flaw_of(const Csr<T>& x, std::int64_t n_entries) {
   return nullptr;
 }
 
-// Of a dense X, all of whose rows share the indices.
+// For a dense X, whose rows all share the indices.
 template <class T>
 const char* flaw_of_dense(const Csr<T>& x, std::span<const std::int32_t> indices,
                           std::int64_t n_values) {

@@ -1,13 +1,13 @@
 #pragma once
-// Base scores of a taxonomy without a table of k x k numbers: with lca(y, c) the lowest common
-// ancestor of two classes,
+// Base scores of a taxonomy without a table of k x k numbers. lca(y, c) is the lowest common
+// ancestor of two classes:
 //
 //   b_c = of_class_c + (of_true_y + of_node_{lca(y, c)})  for c != y,     b_y = own_y
 //
-// Classes have places, so that those of a node's subtree are a range of places, and a class that is
-// a node of the tree comes first in its own. A row of all classes is a few ranges, each with one
-// number. As parents come before their children, the lowest common ancestor of two classes is the
-// least of those of neighboring places between them, the smaller of two minima that are kept for
+// Classes have places: the classes in the subtree of a node have consecutive places, and a class
+// that is a node of the tree comes first in its subtree. A row of all classes is a few ranges, with
+// one number each. As parents precede their children, the lowest common ancestor of two classes is
+// the least ancestor of neighboring places between them: the smaller of two minima, stored for
 // ranges of powers of two (Bender, Farach-Colton 2000). Source: Cai, Hofmann 2004 (costs by trees).
 #include <algorithm>
 #include <bit>
@@ -16,7 +16,7 @@
 
 namespace manyclass {
 
-// A tree as kernels see it; `of_class` is by place.
+// A tree as the kernels use it; `of_class` is ordered by place.
 template <class T>
 struct TreeView {
   const std::int32_t *parents, *begins, *ends;
@@ -24,11 +24,11 @@ struct TreeView {
   const std::int32_t *nodes, *classes, *places;
   const double *exact_of_class, *of_true, *own;
   const T* of_class;
-  const std::int32_t* least;  // row r, place p: of the places p to p + 2^r, n_classes to a row
+  const std::int32_t* least;  // row r, place p: minimum of places p to p + 2^r; n_classes per row
   std::int32_t n_classes;
   bool in_order;  // whether class p has the place p
 
-  // b_c where y is true.
+  // b_c for the true class y.
   double at(std::int32_t y, std::int32_t c) const {
     if (c == y) return own[y];
     return exact_of_class[places[c]] + (of_true[y] + of_node[common(places[y], places[c])]);
@@ -42,7 +42,7 @@ struct TreeView {
     return std::min(row[p], row[q - (std::int32_t{1} << r)]);
   }
 
-  // f(first place, last, number): the ranges of all classes but y, whose number is to be added to
+  // f(first place, last, number): the ranges of all classes except y, with the number to add to
   // of_class.
   template <class F>
   [[gnu::always_inline]] void ranges(std::int32_t y, F f) const {

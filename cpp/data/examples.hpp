@@ -1,6 +1,6 @@
 #pragma once
-// The training problem as the kernels see it: the formulation, X by rows, the examples; and what a
-// pass over them returns.
+// The training problem as the kernels use it: the formulation, X by rows, the examples; and the
+// result of a pass over the examples.
 #include <algorithm>
 #include <cstdint>
 
@@ -13,15 +13,15 @@ struct Formulation {
   bool relative;     // margins: relative (w_y - w_c) . x; else absolute, -w_c . x and +w_y . x
   bool others;       // targets: the classes c != y
   bool own;          // targets: the class y (absolute margins only)
-  bool maximum;      // the largest loss of the targets counts; else their sum
-  bool centred;      // sum_c w_c = 0 is enforced: W = U - mean_c u_c, U kept un-centred
-  Loss loss;         // of a slack
-  double gamma;      // margin asked of the others
-  double gamma_own;  // margin asked of y
+  bool maximum;      // the largest loss of the targets; else the sum of their losses
+  bool centred;      // sum_c w_c = 0 is enforced: W = U - mean_c u_c, with U not centered
+  Loss loss;         // as a function of a slack
+  double gamma;      // required margin of the other classes
+  double gamma_own;  // required margin of y
 };
 
-// Row i of X: nnz pairs (feature, value), and `bias`, the value of the appended constant
-// feature d (0 = no intercept, nothing appended).
+// Row i of X: nnz pairs (feature, value), and `bias`, the value of the appended constant feature d
+// (0: no intercept, nothing is appended).
 template <class T>
 struct Row {
   const std::int32_t* indices;
@@ -46,26 +46,26 @@ struct Csr {
   }
 };
 
-// Label of an example whose class is outside of this subset of the classes.
+// Label of an example whose class is not in this subset of the classes.
 inline constexpr std::int32_t kElsewhere = -1;
 
-// z (or sum z) counts as at its bound from this share of the bound on: within the rounding of
+// z (or sum z) counts as at its bound from this fraction of the bound: within the rounding error of
 // stored z and of their sum.
 template <class T>
 inline constexpr double kAtBound = 1 - (sizeof(T) == 4 ? 1e-6 : 1e-12);
 
-// The costs of the machines of one example: C_i, or C_i Delta(y_i, c) where costs of mistakes scale
-// the losses (slack rescaling, of sums of losses under relative margins).
+// The costs of the binary problems of one example: C_i, or C_i Delta(y_i, c) if costs of mistakes
+// scale the losses (slack rescaling, for sums of losses with relative margins).
 // Source: Tsochantaridis et al. 2005, sec. 2.2.1.
 struct ExampleCosts {
   double all;             // C_i
-  const double* factors;  // Delta(y_i, c), or null: 1
+  const double* factors;  // Delta(y_i, c), or null for 1
 
   [[gnu::always_inline]] double of(std::int32_t c) const {
     return factors ? all * factors[c] : all;
   }
-  // The same for sums of terms of classes, before C_i multiplies losses or divides squares. Without
-  // factors, every term is one expression with its sum.
+  // Add to sums over classes, before C_i multiplies losses or divides squares. Without factors,
+  // each term is added in the same expression.
   [[gnu::always_inline]] void add_loss(std::int32_t c, double loss, double& sum) const {
     if (factors) [[unlikely]] {
       sum += factors[c] * loss;
@@ -80,7 +80,7 @@ struct ExampleCosts {
       sum += z * z;
     }
   }
-  // z^2 less that before a step.
+  // z^2 minus its value before a step.
   [[gnu::always_inline]] void add_change(std::int32_t c, double z, double before,
                                          double& sum) const {
     if (factors) [[unlikely]] {
@@ -92,10 +92,10 @@ struct ExampleCosts {
 };
 
 // The training examples: rows x_i, classes y_i, squared norms q_i, costs C_i, the formulation, and
-// what is added to their scores. With `factors`, a table of the same kind, losses are scaled; its
-// padding is 1, as are the factors of classes that base scores exclude (kExcluded). With `sets`, of
-// one-vs-rest, an example has several classes, or none: those whose bits are set, and all labels
-// are kElsewhere.
+// the base scores. `factors`, a table like the base scores, scale the losses. The padding of the
+// table is 1, and so are the factors of classes that base scores exclude (kExcluded). `sets` (for
+// one-vs-rest) are the classes of each example, as bits; an example may have several classes or
+// none. With `sets`, all labels are kElsewhere.
 template <class T>
 struct Examples {
   Formulation formulation;
@@ -110,13 +110,13 @@ struct Examples {
   [[gnu::always_inline]] ExampleCosts costs_of(std::int64_t i) const {
     return {costs[i], factors.exact_of(i)};
   }
-  // Whether c is the class of example i, or one of them.
+  // Whether c is a class of example i.
   [[gnu::always_inline]] bool owns(std::int64_t i, std::int32_t c) const {
     return sets ? (sets[i] >> c & 1) != 0 : labels[i] == c;
   }
 };
 
-// Classes of a problem with sets, at most.
+// Largest number of classes of a problem with sets.
 inline constexpr std::int32_t kMaxInSets = 64;
 
 // Classes and their changes; a step along x_i adds delta x_i to w_label.
@@ -125,10 +125,10 @@ struct Step {
   double delta;
 };
 
-// Sums over the visited examples, each taken just before its visit.
+// Sums over the visited examples, each evaluated just before its visit.
 struct SweepResult {
   double gap = 0;                // sum_i loss_i - sum_c z_ic xi_ic (squared hinge: see tally)
-  double loss = 0;               // sum_i loss_i, as of the primal
+  double loss = 0;               // sum_i loss_i, as in the primal
   double dual_gain = 0;          // gain of the dual objective
   double max_violation = 0;      // largest v_i (Keerthi et al. 2008, eq. 6)
   std::int64_t evaluations = 0;  // scores w_c . x computed

@@ -1,12 +1,12 @@
 #pragma once
-// The loss of a slack xi, for machines with costs C, and the dual variable z that belongs to it.
+// The loss of a slack xi, with cost C, and the corresponding dual variable z.
 //
 //                    loss(xi)           bounds         ridge R(z)       best z at xi
-//   hinge            max(0, xi)         0 <= z <= C    0                C where xi > 0
+//   hinge            max(0, xi)         0 <= z <= C    0                C if xi > 0
 //   squared hinge    max(0, xi)^2       0 <= z         z^2 / (4 C)      2 C max(0, xi)
 //
-// D has -R(z); by the Fenchel-Young inequality, C loss(xi) - z xi + R(z) >= 0. Solvers know a
-// loss by this file and src/manyclass/problem/formulations.py alone.
+// D has -R(z); by the Fenchel-Young inequality, C loss(xi) - z xi + R(z) >= 0. Losses are defined
+// only in this file and in src/manyclass/problem/formulations.py.
 #include <algorithm>
 #include <limits>
 #include <stdexcept>
@@ -16,7 +16,7 @@ namespace manyclass {
 
 class Loss {
  public:
-  // Throws std::invalid_argument where no loss has this name.
+  // Throws std::invalid_argument if there is no loss with this name.
   static Loss named(const std::string& name) {
     if (name != "hinge" && name != "squared_hinge") {
       throw std::invalid_argument("loss must be 'hinge' or 'squared_hinge'");
@@ -26,10 +26,10 @@ class Loss {
   constexpr Loss() = default;  // hinge
   explicit constexpr Loss(bool squared) : squared_(squared) {}
 
-  // Whether D has a ridge R(z); z has no upper bound then.
+  // Whether D has a ridge R(z). If it has, z has no upper bound.
   [[gnu::always_inline]] bool has_ridge() const { return squared_; }
 
-  // Of max(0, xi): numbers, vectors, lanes.
+  // The loss of max(0, xi): numbers, vectors, lanes.
   template <class V>
   [[gnu::always_inline]] V of_positive(const V& xi) const {
     return squared_ ? xi * xi : xi;
@@ -43,7 +43,7 @@ class Loss {
     return squared_ ? 2 * cost * xi : cost;
   }
 
-  // The upper bound of z; in T, a number to calculate with.
+  // The upper bound of z; a finite number in T.
   [[gnu::always_inline]] double upper(double cost) const {
     return squared_ ? std::numeric_limits<double>::infinity() : cost;
   }
@@ -63,7 +63,7 @@ class Loss {
   [[gnu::always_inline]] double gradient(double z, double xi, double cost) const {
     return squared_ ? xi - z / (2 * cost) : xi;
   }
-  // Of the lanes of an example (subproblem/lane_subproblem.hpp): z may be another one than e.z.
+  // For the lanes of an example (subproblem/lane_subproblem.hpp); z may differ from e.z.
   template <class Lanes, class View>
   [[gnu::always_inline]] Lanes gradient_of(const Lanes& z, const View& e) const {
     return squared_ ? e.xi - z * e.of_costs([this](double C) { return ridge(C); }) : e.xi;
@@ -75,7 +75,7 @@ class Loss {
     const double half = z / (2 * cost);
     return xi > 0 ? cost * (xi - half) * (xi - half) : z * (half / 2 - xi);
   }
-  // The same of lanes, given max(0, xi), to the rounding of its three parts.
+  // The term for lanes, given max(0, xi), up to the rounding of its three parts.
   template <class Lanes, class View>
   [[gnu::always_inline]] Lanes term_of(const View& e, const Lanes& positive) const {
     const Lanes costs = e.of_costs([](double C) { return C; });

@@ -1,10 +1,10 @@
 #pragma once
-// Columns of X that can be one: x_j = a_j g with the same rows and exactly proportional numbers. The
-// features are rotated so that each set of them is one column ||a|| g; W, scores, P and D are then
-// the same, with w_j = (a_j / ||a||) w_g.
+// Columns of X that can be merged: x_j = a_j g, with the same rows and exactly proportional
+// numbers. The features are rotated so that each set of columns becomes one column ||a|| g. W,
+// scores, P and D stay the same, with w_j = (a_j / ||a||) w_g.
 //
-// Numbers are compared by their ratio to the first one of their column, in double: of proportional
-// columns these are the same, and of floats, whose fractions differ by 2^-48 or more, of no others.
+// Numbers are compared by their ratio to the first number of their column, in double. Proportional
+// columns have equal ratios. Other columns of floats have ratios that differ by 2^-48 or more.
 #include <algorithm>
 #include <bit>
 #include <cmath>
@@ -18,15 +18,15 @@
 
 namespace manyclass {
 
-// Sets of columns. `groups` and `factors` have an entry for each column: its set and a_j / ||a||, or
-// 0 for a column of zeros. `first` is the first column of each set.
+// Sets of columns. `groups` and `factors` have an entry for each column: its set, and a_j / ||a||
+// or 0 for a column of zeros. `first` is the first column of each set.
 struct MergedColumns {
   std::vector<std::int32_t> groups;
   std::vector<double> factors;
   std::vector<std::int32_t> first;
 };
 
-// Larger and smaller numbers (denormal ones, too) are not merged: ratios and norms might overflow.
+// Larger and smaller numbers (also denormal ones) are not merged: ratios and norms might overflow.
 inline constexpr double kLargestMerged = 0x1p100, kSmallestMerged = 0x1p-100;
 
 inline std::uint64_t mixed(std::uint64_t bits) {  // the finalizer of SplitMix64
@@ -35,12 +35,12 @@ inline std::uint64_t mixed(std::uint64_t bits) {  // the finalizer of SplitMix64
   return bits ^ (bits >> 31);
 }
 
-// What is known of a column after some rows. `hash` is a sum over its numbers, of row and ratio.
+// The print of a column after some rows. `hash` is a sum over its numbers, of row and ratio.
 struct ColumnPrint {
-  double first = 0;  // its first number; 0: there was none
+  double first = 0;  // its first number; 0: no number yet
   std::uint64_t hash = 0;
   std::int32_t count = 0;
-  bool odd = false;  // must stay by itself
+  bool odd = false;  // must not be merged
 
   void add(std::int64_t row, double value) {
     const double size = std::abs(value);
@@ -54,8 +54,8 @@ struct ColumnPrint {
   std::uint64_t key() const { return hash ^ mixed(static_cast<std::uint64_t>(count)); }
 };
 
-// The share of the non-zeros of X that would remain, estimated from some of its rows. Of their
-// columns, those that differ are separated row by row, until the rest would not change the answer.
+// The fraction of the non-zeros of X that would remain, estimated from some of its rows. Columns of
+// these rows that differ are separated row by row, until the rest would not change the result.
 template <class T>
 class MergedSample {
  public:
@@ -64,7 +64,7 @@ class MergedSample {
     places_.assign(x.n_features, -1);
     sampled_.assign(x.n_rows, false);
     for (std::int64_t t = 0; t < n_rows; ++t) {
-      // One row of each n-th part, at a random place.
+      // One row from each of n_rows parts, at a random position.
       const std::int64_t begin = t * x.n_rows / n_rows, end = (t + 1) * x.n_rows / n_rows;
       const auto shift =
           mixed(static_cast<std::uint64_t>(t)) % static_cast<std::uint64_t>(end - begin);
@@ -114,7 +114,7 @@ class MergedSample {
     }
   }
 
-  // Forget the columns that differ from all others; return the share if the others are merged.
+  // Remove columns that differ from all others; return the fraction if the others are merged.
   double separated() {
     const auto key = [this](std::int32_t place) { return prints_[place].key(); };
     std::sort(alive_.begin(), alive_.end(),
@@ -141,14 +141,14 @@ class MergedSample {
   Csr<T> x_;
   double enough_;
   std::int64_t total_ = 0;
-  std::vector<std::int32_t> places_;  // of columns among those of the sample; -1
+  std::vector<std::int32_t> places_;  // positions of columns in the sample; else -1
   std::vector<bool> sampled_;
   std::vector<ColumnPrint> prints_;
   std::vector<std::int32_t> columns_, alive_;
   std::vector<std::int64_t> weights_;  // numbers in the sampled rows
 };
 
-// The first column with the same print as each; -1 for columns by themselves.
+// The first column with the same print as each column; -1 for columns that are not merged.
 inline std::vector<std::int32_t> first_alike(std::span<const ColumnPrint> prints) {
   std::vector<std::int32_t> with(prints.size(), -1);
   // A hash table of columns, with linear probing.
@@ -167,7 +167,7 @@ inline std::vector<std::int32_t> first_alike(std::span<const ColumnPrint> prints
   return with;
 }
 
-// Whether each column is, number by number, the multiple of the column `with` that its print says.
+// Whether each column is, number by number, the multiple of the column `with` given by its print.
 template <class T>
 std::vector<bool> verified(const Csr<T>& x, std::span<const ColumnPrint> prints,
                            std::span<const std::int32_t> with) {
@@ -197,8 +197,8 @@ std::vector<bool> verified(const Csr<T>& x, std::span<const ColumnPrint> prints,
   return same;
 }
 
-// Find all columns that can be one. Of columns whose prints agree, the first is compared with the
-// others.
+// Find all columns that can be merged. The first one of the columns with equal prints is compared
+// with the others.
 template <class T>
 MergedColumns merged_columns(const Csr<T>& x) {
   const auto d = x.n_features;
@@ -235,8 +235,8 @@ MergedColumns merged_columns(const Csr<T>& x) {
   return found;
 }
 
-// X with one column for each set, without zeros. `first`, `groups` and `factors` as of
-// MergedColumns; X may be some rows of the one that they were found in.
+// X with one column for each set, without zeros. `first`, `groups` and `factors` are defined in
+// MergedColumns; X may consist of some rows of the matrix in which the sets were found.
 template <class T>
 CsrArrays<T> with_merged(const Csr<T>& x, std::span<const std::int32_t> groups,
                          std::span<const double> factors, std::span<const std::int32_t> first) {

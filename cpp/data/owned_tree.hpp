@@ -1,5 +1,5 @@
 #pragma once
-// The memory of a taxonomy (data/class_tree.hpp), checked, in any order of the classes.
+// The memory of a taxonomy (data/class_tree.hpp), checked, with the classes in any order.
 #include <algorithm>
 #include <bit>
 #include <cmath>
@@ -14,12 +14,12 @@
 
 namespace manyclass {
 
-// Of the nodes, each behind its parent; the first one is the root, whose parent is -1.
+// Arrays of the nodes, each node after its parent; the first node is the root, whose parent is -1.
 struct TreeArrays {
   std::vector<std::int32_t> parents, begins, ends;
   std::vector<double> of_node;
-  // Of the classes.
-  std::vector<std::int32_t> nodes;    // node of a class: the lowest one that has it
+  // Arrays of the classes.
+  std::vector<std::int32_t> nodes;    // the lowest node that contains a class
   std::vector<std::int32_t> classes;  // class at a place
   std::vector<double> of_class, of_true, own;
 };
@@ -31,7 +31,7 @@ class ClassTree {
     check(n_classes);
     take_places();
   }
-  // The same for classes in another order: class p is the other's class order[p].
+  // The tree for classes in a different order: class p is class order[p] of `other`.
   ClassTree(const ClassTree& other, std::span<const std::int32_t> order) : arrays_(other.arrays_) {
     const TreeArrays& from = other.arrays_;
     std::vector<std::int32_t> inside(order.size());
@@ -64,12 +64,12 @@ class ClassTree {
             in_order_};
   }
   std::int32_t n_classes() const { return static_cast<std::int32_t>(arrays_.nodes.size()); }
-  // At least the largest absolute value, and what its sums may have been rounded from.
+  // An upper bound of all absolute values, also of the terms of rounded sums.
   double largest() const {
     return largest_of(arrays_.of_class) + largest_of(arrays_.of_true) +
            largest_of(arrays_.of_node) + largest_of(arrays_.own);
   }
-  // All numbers, a row for each true class.
+  // All numbers, with one row for each true class.
   std::vector<double> table() const {
     const std::int32_t k = n_classes();
     std::vector<double> found;
@@ -141,7 +141,7 @@ class ClassTree {
     take_least();
   }
 
-  // The lowest common ancestors of neighboring places, and minima of ranges of them.
+  // The lowest common ancestors of neighboring places, and minima over ranges of them.
   void take_least() {
     const std::size_t k = arrays_.classes.size();
     const int n_rows = std::max(1, static_cast<int>(std::bit_width(k - 1)));

@@ -1,6 +1,6 @@
 #pragma once
-// Rows of a mapped file, read from front to back: the system then reads ahead. Visits in random
-// order would fetch them page by page.
+// Rows of a mapped file, read from beginning to end, so that the system reads ahead. Visits in
+// random order would read them page by page.
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -18,7 +18,7 @@ void touch(const Value* values, std::int64_t size) {
   for (std::size_t at = 0; at < n_bytes; at += kPage) static_cast<void>(bytes[at]);
 }
 
-// Read a byte of each page that some rows (ascending) are on: their values, then their indices.
+// Read a byte of each page that contains `rows` (ascending): their values, then their indices.
 template <class T>
 void read_in_order(const Csr<T>& x, std::span<const std::int32_t> rows) {
   for (const std::int32_t i : rows) touch(x.row(i).values, x.row(i).nnz);

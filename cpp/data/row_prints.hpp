@@ -1,10 +1,10 @@
 #pragma once
-// Fingerprints of rows: 128 bits of the content of each, by which it is known again in other data,
-// wherever it stands there. Zeros do not count, so that a row has one fingerprint dense and sparse,
-// in float and double where both hold its numbers, and with columns of zeros appended.
+// Fingerprints of rows: 128 bits of the content of each row, which identify the row at any position
+// of other data. Zeros do not count. A row therefore has the same fingerprint dense and sparse, in
+// float and double if both represent its numbers, and with columns of zeros appended.
 //
-// Fingerprints are sums of a function of every column and number, modulo 2^128. Two rows that differ
-// agree by chance, in one of 2^128 pairs.
+// Fingerprints are sums of a function of every column and number, modulo 2^128. Two different
+// rows have equal fingerprints by chance in one of 2^128 pairs.
 #include <algorithm>
 #include <bit>
 #include <cstddef>
@@ -23,7 +23,7 @@ struct RowPrint {
   bool operator==(const RowPrint&) const = default;
 };
 
-// The sum over the numbers of a row that are not 0.
+// The sum over the non-zero numbers of a row.
 class RowSum {
  public:
   // A step of SplitMix64.
@@ -50,10 +50,10 @@ class RowSum {
   Wide sum_ = 0;
 };
 
-// The fingerprints of all rows, from `n_threads` threads.
+// The fingerprints of all rows, computed by `n_threads` threads.
 template <class T>
 std::vector<std::uint64_t> row_prints(const Csr<T>& x, int n_threads) {
-  constexpr std::int64_t kRowsOfThread = 1024;  // fewer are not worth a thread
+  constexpr std::int64_t kRowsOfThread = 1024;  // one thread is faster for fewer rows
   std::vector<std::uint64_t> prints(2 * x.n_rows);
   const bool has_table = x.n_features <= x.indptr[x.n_rows] - x.indptr[0];
   std::vector<std::uint64_t> keys(has_table ? x.n_features : 0);
@@ -79,15 +79,15 @@ std::vector<std::uint64_t> row_prints(const Csr<T>& x, int n_threads) {
   return prints;
 }
 
-// For each row after, one of the rows before with the same fingerprint, or -1. Of equal rows, the
-// first one goes with the first one, and so on: each row before is given once.
+// For each row after, a row before with the same fingerprint, or -1. Equal rows are matched in
+// order: the first one with the first one, and so on. Each row before is matched at most once.
 inline std::vector<std::int32_t> match_prints(std::span<const std::uint64_t> before,
                                               std::span<const std::uint64_t> after) {
   const auto at = [](std::span<const std::uint64_t> prints, std::size_t i) {
     return RowPrint{prints[2 * i], prints[2 * i + 1]};
   };
   const std::size_t n_before = before.size() / 2, n_after = after.size() / 2;
-  // A hash table of fingerprints, with linear probing: the first row of each that is left.
+  // A hash table of fingerprints, with linear probing: the first unmatched row of each.
   std::vector<std::int32_t> slots(std::bit_ceil(2 * n_before + 1), -1), next(n_before, -1);
   const auto slot_of = [&](const RowPrint& print) {
     std::size_t slot = print.second & (slots.size() - 1);
@@ -101,7 +101,7 @@ inline std::vector<std::int32_t> match_prints(std::span<const std::uint64_t> bef
     next[i] = head;
     head = static_cast<std::int32_t>(i);
   }
-  // Rows that were given stay in the table, as other fingerprints may lie behind theirs.
+  // Matched rows stay in the table because linear probing may need to pass them.
   std::vector<std::int32_t> given(n_before, -1), found(n_after, -1);
   for (std::size_t i = 0; i < n_after; ++i) {
     const std::int32_t head = slots[slot_of(at(after, i))];

@@ -12,7 +12,7 @@
 
 namespace manyclass {
 
-// SplitMix64 (Steele, Lea, Flood 2014): small, seeded, the same everywhere.
+// SplitMix64 (Steele, Lea, Flood 2014): small, seeded, the same on every platform.
 class Random {
  public:
   explicit Random(std::uint64_t seed) : state_(seed) {}
@@ -22,7 +22,7 @@ class Random {
     x = (x ^ (x >> 27)) * 0x94d049bb133111ebu;
     return x ^ (x >> 31);
   }
-  // From 0 to n - 1; n below 2^32. The bias of the multiplication, n / 2^32, does not matter here.
+  // From 0 to n - 1; n below 2^32. The bias of the multiplication, n / 2^32, is negligible here.
   std::uint32_t below(std::uint32_t n) {
     return static_cast<std::uint32_t>(((next() >> 32) * n) >> 32);
   }
@@ -38,19 +38,19 @@ void shuffle(std::span<Value> order, Random& random) {
   }
 }
 
-// Regions of so many neighboring rows that are visited one after the other, in random order, where
-// all of X does not fit into memory. `read` is called with the rows of each before the visits.
+// Regions of n_rows neighboring rows, which are visited one after the other, in random order, if
+// X does not fit into memory. `read` is called with the rows of each region before its visits.
 struct Regions {
   std::int64_t n_rows = 0;  // 0: all rows are one region
   std::function<void(std::span<const std::int32_t>)> read = [](std::span<const std::int32_t>) {};
 };
 
-// Random orders that suit the caches: blocks of neighboring rows in random order, the rows of a
-// block in their own order. Rows in fully random order cost up to twice as much time, most of it
-// for TLB misses.
+// Random orders that suit the caches: blocks of neighboring rows in random order, and the rows of
+// each block in ascending order. Rows in fully random order take up to twice as much time, mostly
+// because of TLB misses.
 class VisitOrder {
  public:
-  // `interleaved`: blocks whose rows are visited in turn.
+  // `interleaved`: the number of blocks whose rows are visited in turn.
   VisitOrder(std::int64_t n_rows, std::int64_t rows_in_block, std::int64_t interleaved,
              Regions regions = {})
       : regions_(std::move(regions)),
@@ -58,7 +58,7 @@ class VisitOrder {
         rows_in_block_(rows_in_block),
         interleaved_(interleaved) {}
 
-  // The rows (ascending) of each region, regions in a new order.
+  // The rows (ascending) of each region, with the regions in a new order.
   std::vector<std::span<const std::int32_t>> regions(std::span<const std::int32_t> rows,
                                                      Random& random) const {
     std::vector<std::span<const std::int32_t>> found;
@@ -94,7 +94,7 @@ class VisitOrder {
   void choose(std::span<const std::int32_t> chosen) {
     for (const std::int32_t i : chosen) stays_[i] = 1;
   }
-  // Write those of `rows` that were chosen to `out` (may be `rows`), ascending.
+  // Write the `rows` that were chosen to `out` (may be `rows`), ascending.
   void restore(std::span<const std::int32_t> rows, std::int32_t* out) {
     for (const std::int32_t i : rows) {
       if (stays_[i]) *out++ = i;
@@ -103,7 +103,7 @@ class VisitOrder {
   }
 
  private:
-  // How many of the rows are in the region of the first.
+  // The number of `rows` in the region of the first one.
   std::int64_t size_of_first(std::span<const std::int32_t> rows) const {
     const std::int64_t end = (rows.front() / regions_.n_rows + 1) * regions_.n_rows;
     return std::ranges::lower_bound(rows, end) - rows.begin();
