@@ -1,6 +1,6 @@
 #pragma once
-// The threads that visit dense rows: batches in rounds (dense_rows/round_team.hpp), or one after the
-// other, where threads share the products alone (dense_rows/batch_loop.hpp).
+// The threads that visit dense rows: batches in rounds (dense_rows/round_team.hpp), or one batch
+// after the other, with threads that share only the products (dense_rows/batch_loop.hpp).
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
@@ -65,7 +65,7 @@ class BatchTeam {
     return kernels_.single(examples_, w, z, scratch_.view(), batch_.row(), order, min_gap, active);
   }
 
-  // All threads, for work without barriers.
+  // All threads, for functions without barriers.
   ThreadTeam& threads() {
     team_.limit(team_.capacity());
     return team_;
@@ -73,7 +73,7 @@ class BatchTeam {
 
  private:
   static constexpr auto kRows = kBatchRows;
-  // At most so many batches of a thread in a round of shrunk loops, which have little work.
+  // Maximum number of batches per thread in a round of shrunk loops, which take little time.
   static constexpr std::size_t kShrunkBatches = 4;
 
   RoundTeam<T>& rounds() {
@@ -109,7 +109,7 @@ class BatchTeam {
       try {
         result.add(team.kernels_.visit(team.examples_, w, batch(t), z, team.scratch_.view(),
                                        min_gap, active + result.n_active));
-      } catch (...) {  // no memory for z
+      } catch (...) {  // out of memory for z
         error = std::current_exception();
       }
       return !error;
@@ -142,7 +142,7 @@ class BatchTeam {
   std::int32_t n_classes_;
   std::int64_t stride_;
   std::size_t most_batches_;
-  RoundPlan all_, some_;  // of loops over all classes, and over those with z > 0
+  RoundPlan all_, some_;  // for loops over all classes, and over the classes with z > 0
   std::unique_ptr<RoundTeam<T>> rounds_;
 };
 

@@ -4,11 +4,11 @@
 //   S = X_B W^T,  G = X_B X_B^T                        two matrix products
 //   for i in the batch, in order:
 //     s_i += sum_{j before i} G_ij delta_j             exact corrections of the scores
-//     the subproblem of example i, exactly             -> delta_i
+//     the subproblem of example i, solved exactly      -> delta_i
 //   W += Delta^T X_B
 //
-// The result is that of single visits in the same order, to rounding. Given: a batch with its rows and G, z, and
-// W(z) with a row per class. Returned: sums over the visits, z and the steps; then W.
+// The result equals single visits in the same order, up to rounding. Given: a batch with its rows
+// and G, z, and W(z) with a row per class. Returned: sums over the visits, z and the steps; then W.
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
@@ -27,7 +27,7 @@
 
 namespace manyclass::MANYCLASS_ISA {
 
-// Rows [first, last) of the batch, those that there are.
+// The rows [first, last) that exist in the batch.
 template <class T>
 void copy_rows(const Csr<T>& x, const RowBatch<T>& batch, std::int64_t stride, std::int64_t first,
                std::int64_t last) {
@@ -38,7 +38,7 @@ void copy_rows(const Csr<T>& x, const RowBatch<T>& batch, std::int64_t stride, s
   }
 }
 
-// The products of copied rows [first, last) with those before them; `first` is that of a tile.
+// The products of copied rows [first, last) with the rows before them; `first` begins a tile.
 template <class T>
 void multiply_rows(const RowBatch<T>& batch, std::int64_t stride, std::int64_t first,
                    std::int64_t last) {
@@ -58,7 +58,7 @@ void score_batch(const RowBatch<T>& batch, const ClassMajorView<T>& w, std::int6
               batch.scores + first, score_stride<T>(w.n_classes));
 }
 
-// What visits in rounds note (dense_rows/round_visits.hpp), and those in order do not.
+// Visits in rounds record notes (dense_rows/round_visits.hpp); visits in order record nothing.
 template <class T>
 struct NoNotes {
   void before(std::int64_t, const T*, std::int64_t) {}
@@ -77,7 +77,7 @@ class RowBatchVisitor : public ExampleSubproblem<T> {
         batch_(batch),
         stride_(score_stride<T>(n_classes)) {}
 
-  // The visit of the batch's example b. Examples with a gap below `min_gap` are passed over.
+  // The visit of example b of the batch. Examples with a gap below `min_gap` are skipped.
   template <class Note>
   void visit(std::int64_t b, DualLists<T>& z, double min_gap, std::int32_t* active,
              SweepResult& result, Note& note) {
@@ -108,7 +108,7 @@ class RowBatchVisitor : public ExampleSubproblem<T> {
   }
 
  private:
-  // From this share of the classes on, a step is added to scores as a vector.
+  // A step on at least 1 / kDenseShare of the classes is added to scores as a vector.
   static constexpr std::int64_t kDenseShare = 8;
 
   std::size_t begin_of(std::int64_t b) const { return b == 0 ? 0 : batch_.ends[b - 1]; }
@@ -147,7 +147,7 @@ class RowBatchVisitor : public ExampleSubproblem<T> {
     }
     batch_.ends[b] = end;
     if (std::ssize(step) * kDenseShare < n_classes_) return;
-    batch_.is_dense[b] = true;  // its scores are used up
+    batch_.is_dense[b] = true;  // its scores are no longer needed
     std::fill_n(scratch_.scores, stride_, T{0});
     for (std::size_t m = begin_of(b); m < end; ++m) {
       scratch_.scores[batch_.steps[m].label] = static_cast<T>(batch_.steps[m].delta);
@@ -161,7 +161,7 @@ class RowBatchVisitor : public ExampleSubproblem<T> {
   std::int64_t stride_;
 };
 
-// Sort the steps of a batch by classes, and sum what is taken off every class.
+// Sort the steps of a batch by classes, and sum the parts that are subtracted from every class.
 template <class T>
 void gather_steps(const RowBatch<T>& batch, const ClassMajorView<T>& w) {
   std::size_t* begins = batch.class_begins;
@@ -173,7 +173,7 @@ void gather_steps(const RowBatch<T>& batch, const ClassMajorView<T>& w) {
     total += begins[c];
     begins[c] = total;
   }
-  // From the last step to the first, so that begins[c] ends where class c begins.
+  // From the last step to the first, so that begins[c] becomes the beginning of class c.
   std::size_t m = n_steps;
   for (std::int64_t b = batch.size() - 1; b >= 0; --b) {
     for (const std::size_t first = b == 0 ? 0 : batch.ends[b - 1]; m > first; --m) {
@@ -192,8 +192,8 @@ void gather_steps(const RowBatch<T>& batch, const ClassMajorView<T>& w) {
   }
 }
 
-// Visit the examples of a scored batch in order, and gather their steps. Those that stay active go
-// to `active`.
+// Visit the examples of a scored batch in order, and collect their steps. Examples that stay active
+// are written to `active`.
 template <class T, class Note>
 SweepResult visit_noting(const Examples<T>& examples, const ClassMajorView<T>& w,
                          const RowBatch<T>& batch, DualLists<T>& z, Scratch<T> scratch,

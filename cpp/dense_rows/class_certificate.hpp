@@ -66,7 +66,7 @@ GapSums inspect_rows(const Examples<T>& examples, const ClassMajorView<T>& w, co
   return result;
 }
 
-// w_c <- sum_i a_ic x_i, less `common` unless that is null. `sums` has n_features + 1 numbers.
+// w_c <- sum_i a_ic x_i, minus `common` unless it is null. `sums` has n_features + 1 numbers.
 template <class T>
 RebuildError rebuild_class(const Examples<T>& examples, std::span<const Coefficient> entries,
                            const double* common, const ClassMajorView<T>& w, std::int32_t c,

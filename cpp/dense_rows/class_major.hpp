@@ -1,6 +1,6 @@
 #pragma once
 // Dense W with one row per class, and a batch of examples as dense rows, as memory. A row of either
-// is `stride` numbers, whole blocks of 64 bytes: d features, the intercept's weight or the bias,
+// has `stride` numbers, whole blocks of 64 bytes: d features, the intercept's weight or the bias,
 // and zeros.
 #include <algorithm>
 #include <cstddef>
@@ -24,30 +24,30 @@ struct ClassMajorView {
   T* of(std::int64_t c) const { return data + c * stride; }
 };
 
-// Examples that are visited together. More would read W less often, but correct more scores.
+// Number of examples visited together. Larger batches read W less often but correct more scores.
 inline constexpr std::int64_t kBatchRows = 32;
 
-// Numbers of a row of scores: whole blocks of 64 bytes.
+// Length of a row of scores: whole blocks of 64 bytes.
 template <class T>
 std::int64_t score_stride(std::int32_t n_classes) {
   constexpr auto kBlock = static_cast<std::int64_t>(64 / sizeof(T));
   return (n_classes + kBlock - 1) / kBlock * kBlock;
 }
 
-// Classes of a thread are whole blocks of these: whole tiles of products (row_product.hpp).
+// The classes of a thread are whole blocks of this size: whole tiles of products (row_product.hpp).
 inline constexpr std::int64_t kClassBlock = 12;
 
-// A block of classes of W, and some columns of them: whole blocks of 64 bytes.
+// A block of classes of W, and some of its columns: whole blocks of 64 bytes.
 struct Tile {
   std::int64_t first_class, last_class, first_column, last_column;
 
   std::int64_t n_classes() const { return last_class - first_class; }
   std::int64_t n_columns() const { return last_column - first_column; }
 };
-inline constexpr std::int64_t kTileBytes = 1024;  // of a tile's columns, at most
+inline constexpr std::int64_t kTileBytes = 1024;  // maximum size of the columns of a tile
 
-// Tiles of W, which the threads of a round share (threads/rounds.hpp): each reads some columns of the
-// round's rows and the steps of some classes. Sums over tiles do not depend on the number of threads.
+// Tiles of W, which the threads of a round share (threads/rounds.hpp). Each tile reads some columns
+// of the round's rows and steps of some classes. Sums do not depend on the number of threads.
 template <class T>
 class RoundTiles {
  public:
@@ -57,7 +57,7 @@ class RoundTiles {
         columns_(std::max<std::int64_t>(1, stride * sizeof(T) / kColumnBytes)),
         squares_(columns_ * ((n_classes + kClassBlock - 1) / kClassBlock)) {}
 
-  // Keep what add(tile) returns, its part of ||Delta W||^2, for the tiles of a member of a team.
+  // Store the results of add(tile), parts of ||Delta W||^2, for the tiles of a member of a team.
   template <class Add>
   void measure(int member, int n_members, Add add) {
     const std::size_t last = begin(member + 1, n_members);
@@ -73,14 +73,14 @@ class RoundTiles {
 
  private:
   static constexpr auto kBlock = static_cast<std::int64_t>(64 / sizeof(T));
-  // Of a tile's rows, so that those of some dozen batches lie in a core's cache; less than kTileBytes
-  // in any case.
+  // Size of the rows of a tile, such that the rows of some dozen batches fit into the cache of a
+  // core; always less than kTileBytes.
   static constexpr std::int64_t kColumnBytes = kTileBytes / 2;
 
   std::size_t begin(std::size_t member, std::size_t n_members) const {
     return squares_.size() * member / n_members;
   }
-  // Neighbors in this order have the same columns.
+  // Neighboring tiles in this order have the same columns.
   Tile tile(std::int64_t t) const {
     const std::int64_t in_column = std::ssize(squares_) / columns_;
     const std::int64_t column = t / in_column, c = t % in_column * kClassBlock;
@@ -92,24 +92,24 @@ class RoundTiles {
   std::vector<double> squares_;
 };
 
-// A class's share of a batch's steps: w_c += delta x of the batch's row.
+// The step of a batch on one class: w_c += delta x, with x in the given row of the batch.
 template <class T>
 struct BatchStep {
   std::int32_t row;
   T delta;
 };
 
-// A batch between the copies of its rows and the update of W. The arrays are the caller's.
+// A batch between the copies of its rows and the update of W. The caller owns the arrays.
 template <class T>
 struct RowBatch {
-  std::span<const std::int32_t> order;  // the examples, kBatchRows at most
+  std::span<const std::int32_t> order;  // the examples, at most kBatchRows
   T* rows;                              // order.size() x stride of W
   T* gram;                              // kBatchRows x kBatchRows: x_b . x_j for j < b
   T* scores;                            // kBatchRows x score_stride; steps, after the visits
-  Step* steps;                          // kBatchRows x (n_classes + 2), example after example
+  Step* steps;                          // kBatchRows x (n_classes + 2), in order of examples
   std::size_t* ends;                    // kBatchRows: where the steps of each example end
   bool* is_dense;                       // kBatchRows: whether `scores` holds the example's step
-  double* means;                        // kBatchRows: what the step takes off every class
+  double* means;                        // kBatchRows: the part of the step that every class loses
   std::size_t* class_begins;            // n_classes + 1, into class_steps
   BatchStep<T>* class_steps;            // kBatchRows x n_classes
   T* mean_step;                         // stride: sum_b means_b x_b
@@ -117,16 +117,16 @@ struct RowBatch {
   std::int64_t size() const { return std::ssize(order); }
 };
 
-// What the visits of a batch of a round note (dense_rows/round_visits.hpp). The arrays are the
-// caller's.
+// Notes of the visits of a batch in a round (dense_rows/round_visits.hpp). The caller owns the
+// arrays.
 template <class T>
 struct RoundNotes {
   T* shifts;              // kBatchRows x score_stride: corrections of the scores
-  DualEntry<T>* old;      // kBatchRows x n_classes: z before the visits, example after example
+  DualEntry<T>* old;      // kBatchRows x n_classes: z before the visits, by example
   std::size_t* old_ends;  // kBatchRows: where the old z of each example ends
-  bool* moved;            // kBatchRows: whether the example's z moved
+  bool* moved;            // kBatchRows: whether the z of the example changed
   double* slope;          // of D along the batch's step, at the W of the round
-  double* ridge;          // what the squared hinge takes off D, quadratic in the step
+  double* ridge;          // quadratic decrease of D along the step (squared hinge)
 };
 
 }  // namespace manyclass

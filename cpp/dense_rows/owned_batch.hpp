@@ -1,5 +1,5 @@
 #pragma once
-// The memory of batches of dense rows (dense_rows/class_major.hpp), and of what rounds note of them.
+// The memory of batches of dense rows (dense_rows/class_major.hpp), and of the notes of rounds.
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -14,8 +14,8 @@
 
 namespace manyclass {
 
-// The memory that RowBatch points to: rows for `ahead` batches, their products for two, the rest for
-// one. Steps are as many as there may be; pages that none needs are not touched.
+// The memory that RowBatch points to: rows for `ahead` batches, their products for two batches, the
+// rest for one. Steps have their maximum size; pages that are not needed are never touched.
 template <class T>
 class OwnedBatch {
  public:
@@ -59,7 +59,7 @@ class OwnedBatch {
   std::unique_ptr<BatchStep<T>[]> class_steps_;
 };
 
-// What the visits of a batch of a round report.
+// The result of the visits of a batch in a round.
 struct BatchFound {
   SweepResult result{};
   double slope = 0;  // of D along the batch's step
@@ -67,7 +67,7 @@ struct BatchFound {
   std::array<std::int32_t, kBatchRows> active{};
 };
 
-// The memory of a batch of a round, and what came of its visits, of this round and the one before.
+// The memory of a batch in a round, and the results of its visits in this round and the last one.
 template <class T>
 class RoundBatch {
  public:
@@ -87,7 +87,7 @@ class RoundBatch {
   }
   BatchFound& found(int turn) { return found_[turn]; }
 
-  // z <- z_old + theta (z - z_old) for the examples that moved. `dense` are n_classes zeros.
+  // z <- z_old + theta (z - z_old) for the examples that changed. `dense` has n_classes zeros.
   void move_back(std::span<const std::int32_t> order, double theta, DualLists<T>& z, T* dense) {
     for (std::size_t b = 0; b < order.size(); ++b) {
       if (!moved_[b]) continue;

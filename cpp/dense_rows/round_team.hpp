@@ -1,6 +1,6 @@
 #pragma once
-// Loops over dense rows in rounds (dense_rows/round_visits.hpp): a team of threads shares the batches
-// of a round, then the tiles of W, which the round's step changes (threads/rounds.hpp).
+// Loops over dense rows in rounds (dense_rows/round_visits.hpp). A team of threads shares the
+// batches of a round, then the tiles of W that the round changes (threads/rounds.hpp).
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
@@ -20,14 +20,14 @@
 
 namespace manyclass {
 
-// Rows of a batch of loops over z > 0 alone: few rows may be in a round, and each thread needs some
-// (measured with 16 threads: 200 of 30,000 rows of 384 features, 300 classes).
+// Rows of a batch in loops over z > 0. A round may have few rows, and each thread needs some
+// of them (measured with 16 threads: 200 of 30,000 rows of 384 features, 300 classes).
 inline constexpr std::int64_t kSingleRows = 16;
 
 template <class T>
 class RoundTeam {
  public:
-  // `n_batches`: of a round at most.
+  // `n_batches`: the maximum number in a round.
   RoundTeam(const Examples<T>& examples, const RowKernels<T>& kernels, std::int32_t n_classes,
             std::int64_t stride, std::size_t n_batches, int n_threads)
       : examples_(examples),
@@ -40,7 +40,7 @@ class RoundTeam {
         scratch_(n_threads),
         dense_(n_threads) {}
 
-  // Visit the examples `order`, over all classes, or over those with z > 0 alone.
+  // Visit the examples `order`, over all classes, or over the classes with z > 0.
   SweepResult visit(ThreadTeam& team, const ClassMajorView<T>& w, DualLists<T>& z,
                     std::span<const std::int32_t> order, double min_gap, std::int32_t* active,
                     RoundPlan& plan, bool over_all) {
@@ -60,7 +60,7 @@ class RoundTeam {
     double min_gap;
     std::int32_t* active;
     bool over_all;
-    std::size_t n_rows;  // of a batch
+    std::size_t n_rows;  // in a batch
     SweepResult result{};
 
     void visit(int member, const Round& round, std::size_t b) {
@@ -112,7 +112,7 @@ class RoundTeam {
     }
   };
 
-  // Memory is made by the thread that needs it first.
+  // Each thread allocates the memory that it needs first.
   RoundBatch<T>& batch_of(std::size_t b) {
     if (!batches_[b]) batches_[b] = std::make_unique<RoundBatch<T>>(n_classes_, stride_);
     return *batches_[b];

@@ -1,12 +1,12 @@
 #pragma once
-// Visits of a batch of dense rows in a round (threads/rounds.hpp), apart from the others: its rows in
-// order, exactly (dense_rows/batched_visits.hpp), or each from the W of the round but for intercepts.
+// Visits of a batch of dense rows in a round (threads/rounds.hpp), independent of other batches:
+// exact and in order (dense_rows/batched_visits.hpp), or from W of the round, except intercepts.
 //
 //   D(z + theta Delta) = D(z) + theta L - theta^2 (1/2 ||Delta W||^2 + R)
 //
-// with L = sum_i Delta_i . xi_i(W) (squared hinge: less sum_ic z_ic Delta_ic / (2 C_i)) and
-// R = sum_ic Delta_ic^2 / (4 C_i) (squared hinge), else 0. Given: W, which stays meanwhile, and z.
-// Returned: z + Delta, the old z, L, R and the steps of each batch; add_round then changes W.
+// with L = sum_i Delta_i . xi_i(W) (squared hinge: minus sum_ic z_ic Delta_ic / (2 C_i)) and
+// R = sum_ic Delta_ic^2 / (4 C_i) (squared hinge), else 0. Given: W, which does not change, and z.
+// Returned: z + Delta, the old z, L, R and the steps of each batch; add_round then updates W.
 // Source: Keerthi et al. 2008, algorithm 3.1, for a batch.
 #include <algorithm>
 #include <cstddef>
@@ -54,7 +54,7 @@ class TakesNotes {
     *notes_.slope += found.slope;
     *notes_.ridge += found.ridge;
   }
-  // The scores were those of the round's W, and these corrections.
+  // The scores come from the W of the round, plus these corrections.
   void moved(std::int64_t, std::span<const Step> step, std::int32_t n_classes) {
     for (const Step& s : step) {
       if (s.label < n_classes) {
@@ -66,7 +66,7 @@ class TakesNotes {
       *notes_.slope -= s.delta * sum;
     }
   }
-  // Corrections that visits after each other share.
+  // Corrections that consecutive visits share.
   void sees(T* shift) { shift_ = shift; }
   void pass_over(std::int64_t b) {
     notes_.moved[b] = false;
@@ -91,8 +91,8 @@ SweepResult visit_apart(const Examples<T>& examples, const ClassMajorView<T>& w,
   return visit_noting(examples, w, batch, z, scratch, min_gap, active, TakesNotes<T>(notes));
 }
 
-// Visits of single examples that leave W alone: steps go to the batch. All rows share the intercepts,
-// which would keep rounds short; so visits see the batch's steps in them.
+// Visits of single examples without updates of W: the batch stores the steps. All rows share the
+// intercepts and would make rounds short, so visits include the steps of the batch in intercepts.
 template <class T>
 class ApartVisitor : public SingleVisitor<T> {
  public:
@@ -148,12 +148,12 @@ class ApartVisitor : public SingleVisitor<T> {
 
   const RowBatch<T>& batch_;
   TakesNotes<T> note_;
-  T* shift_;  // of each class's scores, by the batch's steps in the intercepts
+  T* shift_;  // of the scores of each class, from intercept steps of the batch
   double square_;
   std::int64_t b_ = 0;
 };
 
-// Visit a batch's examples, each over its non-zero z alone.
+// Visit the examples of a batch, each over its non-zero z only.
 template <class T>
 SweepResult single_apart(const Examples<T>& examples, const ClassMajorView<T>& w,
                          const RowBatch<T>& batch, const RoundNotes<T>& notes, DualLists<T>& z,
@@ -203,7 +203,7 @@ double add_class(std::span<const RowBatch<T>> batches, T* weights, std::int64_t 
   return static_cast<double>(lane_total<T, kVectorBytes>(&squares));
 }
 
-// The same for a tile of W.
+// The update for a tile of W.
 template <class T>
 double add_round(std::span<const RowBatch<T>> batches, const ClassMajorView<T>& w, const Tile& tile,
                  double factor, bool centred) {

@@ -14,7 +14,7 @@
 
 namespace manyclass {
 
-// Examples whose certificate is computed together.
+// The number of examples whose certificate is computed together.
 inline constexpr std::int64_t kInspectedRows = 64;
 // Memory of a certificate, aligned to 64 bytes.
 struct InspectMemory {
@@ -22,7 +22,7 @@ struct InspectMemory {
   double* weights;  // kWidened x stride
   double* scores;   // kInspectedRows x score_stride
 };
-// Classes of W that are widened to double at a time.
+// The number of classes of W that are converted to double at a time.
 inline constexpr std::int64_t kWidened = 12;
 
 template <class T>
@@ -39,7 +39,7 @@ struct RowKernels {
   SweepResult (*single)(const Examples<T>&, const ClassMajorView<T>&, DualLists<T>&, Scratch<T>,
                         T* row, std::span<const std::int32_t> order, double min_gap,
                         std::int32_t* active);
-  // Of a batch of a round (dense_rows/round_visits.hpp).
+  // For a batch of a round (dense_rows/round_visits.hpp).
   SweepResult (*visit_apart)(const Examples<T>&, const ClassMajorView<T>&, const RowBatch<T>&,
                              const RoundNotes<T>&, DualLists<T>&, Scratch<T>, double min_gap,
                              std::int32_t* active);

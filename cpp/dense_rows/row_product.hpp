@@ -1,7 +1,7 @@
 #pragma once
-// Rows of X as dense rows, and products of rows with rows: out = A B^T. Both operands are contiguous
-// along the sum, so a tile of 4 x kColumns sums in registers reads each of its vectors once, without
-// packing.
+// Rows of X as dense rows, and products of rows with rows: out = A B^T. Both operands are
+// contiguous along the sum. A tile of 4 x kColumns sums in registers therefore reads each of its
+// vectors once, without packing.
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
@@ -12,7 +12,7 @@
 
 namespace manyclass::MANYCLASS_ISA {
 
-// `out` has `stride` > n_features numbers of a type that holds T.
+// `out` has `stride` > n_features numbers of a type that can represent T.
 template <class T, class Out>
 inline void pack_row(const Csr<T>& x, std::int64_t i, std::int64_t stride, Out* out) {
   const Row<T> row = x.row(i);
@@ -26,8 +26,8 @@ inline void pack_row(const Csr<T>& x, std::int64_t i, std::int64_t stride, Out* 
   out[x.n_features] = row.bias;
 }
 
-// Prefetch the values of a row that comes soon. Always inlined, as all that only prefetch: GCC takes
-// such a function for one without effect, and drops its calls.
+// Prefetch the values of a row that is needed soon. Functions that only prefetch must be inlined:
+// GCC treats them as functions without effect, and removes the calls.
 template <class T>
 [[gnu::always_inline]] inline void fetch_row(const Csr<T>& x, std::int64_t i) {
   const Row<T> row = x.row(i);
@@ -36,8 +36,8 @@ template <class T>
   __builtin_prefetch(row.values + row.nnz - 1);  // rows may begin within a cache line
 }
 
-// Sums that fit into the registers: 32 of AVX-512, else 16 (measured: at 256 to 768 features 70 to
-// 100 GFlop/s in float, where OpenBLAS has 57 for 32 rows).
+// Sums that fit into the registers: 32 with AVX-512, else 16 (measured: at 256 to 768 features 70
+// to 100 GFlop/s in float; OpenBLAS has 57 for 32 rows).
 inline constexpr int kTileRows = 4;
 inline constexpr int kTileColumns = kVectorBytes == 64 ? 6 : 3;
 
@@ -73,7 +73,7 @@ inline void product_columns(const T* a, std::int64_t n_a, std::int64_t a_stride,
   }
 }
 
-// out[i * out_stride + c] = a_i . b_c over n numbers; n is a multiple of the lanes, rows are
+// out[i * out_stride + c] = a_i . b_c over n numbers. n is a multiple of the lanes, rows are
 // aligned to 64 bytes.
 template <class T>
 void row_product(const T* a, std::int64_t n_a, std::int64_t a_stride, const T* b, std::int64_t n_b,

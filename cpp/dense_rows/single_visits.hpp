@@ -1,5 +1,5 @@
 #pragma once
-// Visits of single examples with W class-major, over the classes with z > 0 alone: the shrunk loops
+// Visits of single examples with W class-major, over the classes with z > 0: the shrunk loops
 // of the sequential dual method (dual/dense_sweep.hpp). A score is one contiguous dot product.
 #include <algorithm>
 #include <cstddef>
@@ -20,7 +20,7 @@
 
 namespace manyclass::MANYCLASS_ISA {
 
-// N scores at a time; U sums of each are under way, to hide the latency of an addition.
+// N scores at a time. U sums per score are in progress, to hide the latency of an addition.
 template <int N, int U, class T>
 inline void dot_rows(const ClassMajorView<T>& w, const T* x, const std::int32_t* labels, T* out) {
   constexpr auto kL = kLanes<T>;
@@ -46,7 +46,7 @@ inline void dot_rows(const ClassMajorView<T>& w, const T* x, const std::int32_t*
 template <class T>
 class SingleVisitor : public ExampleSubproblem<T> {
  public:
-  // `row` is memory of as many numbers as a row of W.
+  // `row` is memory for a row of W.
   SingleVisitor(const Examples<T>& examples, const ClassMajorView<T>& w, Scratch<T> scratch, T* row)
       : ExampleSubproblem<T>(examples, w.n_classes, scratch, true), w_(w), row_(row) {}
 
@@ -55,7 +55,7 @@ class SingleVisitor : public ExampleSubproblem<T> {
     return this->summarize_support(i, z, 0);
   }
 
-  // The scores that summarize_support needs; returns their number.
+  // The scores that summarize_support needs; returns the number of scores.
   std::size_t score_labels(std::int64_t i, std::span<const DualEntry<T>> z) {
     pack_row(examples_.x, i, w_.stride, row_);
     const std::size_t size = this->list_support(i, z);
@@ -97,7 +97,7 @@ class SingleVisitor : public ExampleSubproblem<T> {
   T* row_;
 };
 
-// Visit the examples `order`, each over its non-zero z alone. An example with a gap below `min_gap`
+// Visit the examples `order`, each over its non-zero z only. An example with a gap below `min_gap`
 // is skipped and becomes inactive.
 template <class T>
 SweepResult single_visits(const Examples<T>& examples, const ClassMajorView<T>& w, DualLists<T>& z,
