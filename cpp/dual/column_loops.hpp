@@ -1,6 +1,6 @@
 #pragma once
-// The shrunk problem of one-vs-rest, class by class, where few z are free: each class has its own
-// active examples, and its weights in neighboring memory (dual/column_sweep.hpp). The classes are
+// The shrunk problem of one-vs-rest, class by class, if few z are free. Each class has its own
+// active examples and stores its weights contiguously (dual/column_sweep.hpp). The classes are
 // independent, so the order of the visits of different classes does not matter.
 #include <algorithm>
 #include <cstdint>
@@ -17,10 +17,10 @@
 
 namespace manyclass {
 
-// A visit of a pair counts as one of so many classes in lanes, and pays from fewer free pairs than
-// one in so many on (measured: 8 is slower where frequent labels share a group, 20 gains less).
+// A visit of a pair counts as kPairCost classes in lanes. Pairs are visited if at most 1 of
+// kFewPairs is free (measured: 8 is slower if frequent labels share a group, 20 gains less).
 inline constexpr std::int64_t kPairCost = 8, kFewPairs = 12;
-// W is copied twice; the rows must have so many numbers for each of its rows.
+// W is copied twice; X must have at least this many numbers for each row of W.
 inline constexpr std::int64_t kRowsOfFeature = 8;
 
 template <class T>
@@ -29,15 +29,15 @@ class ColumnLoops {
   ColumnLoops(const Problem<T>& problem, const WeightsView<T>& w, DualLanes<T>& z)
       : problem_(problem), w_(w), z_(z), pairs_(w.n_classes) {}
 
-  // Whether examples have sets of classes, as classes are independent there, and rows are many
-  // enough. (Measured with one class for each example: letter 0.9 of the time, sector 1.1.)
+  // Whether examples have sets of classes, so that classes are independent, and there are enough
+  // rows. (Measured with one class for each example: letter 0.9 of the time, sector 1.1.)
   static bool serves(const Problem<T>& problem) {
     const Csr<T>& x = problem.examples().x;
     return problem.examples().sets != nullptr && !problem.in_regions() &&
            x.indptr[x.n_rows] >= kRowsOfFeature * (x.n_features + 1);
   }
 
-  // Find the free z of some examples, ascending; whether they are few.
+  // Find the free z of some examples, ascending; returns whether there are few.
   bool find(std::span<const std::int32_t> rows) {
     const Examples<T>& examples = problem_.examples();
     const std::int64_t most = std::ssize(rows) * w_.n_classes / kFewPairs;
@@ -56,7 +56,7 @@ class ColumnLoops {
     return n_pairs_ > 0;
   }
 
-  // Loops over the pairs found, a class after the other; each has its share of the goal.
+  // Loops over the pairs found, class by class; each class has its share of the goal.
   ShrunkResult run(const ColumnKernels<T>& kernels, const ShrunkGoal& goal, std::int64_t n_active,
                    std::uint64_t seed) {
     const std::int64_t d = w_.n_features;

@@ -1,6 +1,6 @@
 #pragma once
-// Visits of single pairs of an example and a class, of one-vs-rest: dual coordinate descent, with the
-// weights of the class in neighboring memory. Where few z are free, that is faster than visits of
+// Visits of single pairs of an example and a class, for one-vs-rest: dual coordinate descent, with
+// the weights of the class contiguous. If few z are free, this is faster than visits of
 // all classes (dual/lane_sweep.hpp). Source: Hsieh et al. 2008, algorithm 1.
 #include <algorithm>
 #include <cmath>
@@ -34,7 +34,7 @@ void add_to_column(const Column<T>& w, const Row<T>& row, double step) {
   *w.intercept += step * static_cast<double>(row.bias);
 }
 
-// Visit the examples `order`, of each the z of w's class alone.
+// Visit the examples `order`; each visit updates only the z of the class of w.
 template <class T>
 SweepResult column_sweep(const Examples<T>& examples, const Column<T>& w, DualLanes<T>& duals,
                          std::span<const std::int32_t> order, double min_gap,

@@ -6,13 +6,13 @@
 //
 //   relative margins:  w_c(z) = sum_i ([c = y_i] sum_m z_im - z_ic) x_i
 //   absolute margins:  u_c(z) = sum_i ([c = y_i] - [c != y_i]) z_ic x_i,
-//                      w_c = u_c, or u_c - mean_m u_m where W is centred
+//                      w_c = u_c, or u_c - mean_m u_m if W is centered
 //
 // Given: the examples (C_i > 0, x_i != 0), z and the weights of z. Each visit maximizes D over the
-// z of one example, exactly (subproblem/root_finding.hpp), and updates W. Returned: sums over the
-// visits (dual/kernels.hpp). Centred weights are kept as U and, in column k, their mean, so that a
-// step touches only the classes whose z moved. Sources: Keerthi et al. 2008, algorithms 2.1 and
-// 3.1, shrinking in sec. 2.1; Alber et al. 2017, sec. 3 (the mean apart).
+// z of one example exactly (subproblem/root_finding.hpp) and updates W. Returned: sums over the
+// visits (dual/kernels.hpp). Centered weights are stored as U and, in column k, their mean, so that
+// a step changes only the classes whose z changed. Sources: Keerthi et al. 2008, algorithms 2.1 and
+// 3.1, shrinking in sec. 2.1; Alber et al. 2017, sec. 3 (separate mean).
 #include <limits>
 #include <utility>
 
@@ -28,7 +28,7 @@
 
 namespace manyclass::MANYCLASS_ISA {
 
-// Visits with W dense.
+// Visits with dense W.
 template <class T>
 class DenseVisitor : public ExampleSubproblem<T> {
  public:
@@ -44,7 +44,7 @@ class DenseVisitor : public ExampleSubproblem<T> {
     return this->summarize(i, z, centre, w_.stride);
   }
 
-  // Only the classes of example i with z > 0, and its own.
+  // Only the classes of example i with z > 0, and the class y_i.
   BlockSummary score_support(std::int64_t i, std::span<const DualEntry<T>> z) {
     std::size_t size = this->list_support(i, z);
     if (has_mean_) scratch_.labels[size++] = w_.n_classes;
@@ -53,7 +53,7 @@ class DenseVisitor : public ExampleSubproblem<T> {
     return this->summarize_support(i, z, has_mean_ ? static_cast<double>(s[size - 1]) : 0.0);
   }
 
-  // Solve the block of example i, move z and W. Returns the gain of the dual objective.
+  // Solve the block of example i, update z and W. Returns the gain of the dual objective.
   double move(std::int64_t i, const BlockSummary& found, DualLists<T>& z) {
     const std::span<const Coordinate> block = this->solve(i, found);
     this->keep(block, i, z);
@@ -67,7 +67,7 @@ class DenseVisitor : public ExampleSubproblem<T> {
   using ExampleSubproblem<T>::scratch_;
 
   DenseWeights<T> w_;
-  bool has_mean_;  // in W's column k, subtracted from every w_c
+  bool has_mean_;  // in column k of W, subtracted from every w_c
 };
 
 struct FetchNothing {
@@ -75,7 +75,7 @@ struct FetchNothing {
 };
 
 // Visit the examples `order`. `score(i, z of i, result)` summarizes an example and counts its
-// scores; `fetch(p)` may fetch what the visits after the p-th one need. An example with a gap below
+// scores. `fetch(p)` may prefetch data for visits after the p-th one. An example with a gap below
 // `min_gap` is skipped and becomes inactive.
 template <class T, class Visitor, class Score, class Fetch = FetchNothing>
 SweepResult visit_all(Visitor& visitor, const Examples<T>& examples, DualLists<T>& z,
@@ -99,8 +99,8 @@ SweepResult visit_all(Visitor& visitor, const Examples<T>& examples, DualLists<T
   return result;
 }
 
-// Up to how many classes it is cheaper to gather their weights than to score a row of all: as many
-// as a row has vectors of U. Their scores, those of y and of the mean must fit into the scratch.
+// Largest number of classes for which gathering weights is cheaper than scoring all classes: the
+// vectors of U in a row. The scores of these classes, y and the mean must fit into the scratch.
 template <class U, class T>
 std::int64_t gathered_classes(const WeightsView<T>& w) {
   constexpr auto kLanesOfU = kLanes<U>;
@@ -108,14 +108,14 @@ std::int64_t gathered_classes(const WeightsView<T>& w) {
   return std::min(std::max<std::int64_t>(vectors, 4), w.stride);
 }
 
-// kShrunk: the non-zero z of each example only, where that is cheaper than all classes, which are
-// w's.
+// kShrunk: only the non-zero z of each example, if that is cheaper than all classes
+// of w.
 template <bool kShrunk, class T, class Visitor>
 SweepResult sweep_by(Visitor& visitor, const Examples<T>& examples, const WeightsView<T>& w,
                      DualLists<T>& z, std::span<const std::int32_t> order, double min_gap,
                      std::int32_t* active) {
   const std::int64_t few = gathered_classes<T>(w);
-  // Float and double count as float does: equal efforts then allow equally many visits.
+  // Float and double are counted like float, so that equal efforts allow equally many visits.
   const std::int64_t few_counted = gathered_classes<float>(w);
   const auto score = [&](std::int64_t i, std::span<const DualEntry<T>> list, SweepResult& result) {
     const auto needed = std::ssize(list) + 2;

@@ -13,7 +13,7 @@
 
 namespace manyclass::MANYCLASS_ISA {
 
-// q_i = ||x_i||^2 of every row, in double, the appended constant feature included.
+// q_i = ||x_i||^2 of every row, in double, including the appended constant feature.
 template <class T>
 void squared_norms(const Csr<T>& x, double* norms) {
   for (std::int64_t i = 0; i < x.n_rows; ++i) {

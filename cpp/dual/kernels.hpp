@@ -15,11 +15,11 @@
 
 namespace manyclass {
 
-// `Duals` is the storage of z: DualLists<T>, or DualLanes<T> where the classes are few.
+// `Duals` is the storage of z: DualLists<T>, or DualLanes<T> if there are few classes.
 template <class T, class Duals>
 struct Kernels {
-  // Visit the examples `order`; write those that stay active to `active` (may be `order`). Examples
-  // with a gap below `min_gap` are passed over.
+  // Visit the examples `order`; write the examples that stay active to `active` (may be `order`).
+  // Examples with a gap below `min_gap` are skipped.
   using Sweep = SweepResult (*)(const Examples<T>&, const WeightsView<T>&, Duals&, Scratch<T>,
                                 std::span<const std::int32_t> order, double min_gap,
                                 std::int32_t* active);
@@ -27,23 +27,23 @@ struct Kernels {
                               const CertifiedWeights&, Scratch<T>, std::int64_t begin,
                               std::int64_t end);
   Sweep full_sweep;    // over all classes
-  Sweep shrunk_sweep;  // over the non-zero z of each example, where that is cheaper
+  Sweep shrunk_sweep;  // over the non-zero z of each example, if that is cheaper
   Inspect inspect;     // gap, loss and violation of rows [begin, end), in double; changes nothing
   // q of every row.
   void (*squared_norms)(const Csr<T>&, double* norms);
 };
 
-// The weights of a class, one after the other.
+// The weights of a class, stored contiguously.
 template <class T>
 struct Column {
-  T* data;            // of the features
-  double* intercept;  // in double: every visit changes it
+  T* data;            // weights of the features
+  double* intercept;  // in double, because every visit changes it
   std::int32_t label;
 };
 
 template <class T>
 struct ColumnKernels {
-  // Visit the examples `order`, of each the z of one class alone.
+  // Visit the examples `order`; each visit updates only the z of one class.
   SweepResult (*sweep)(const Examples<T>&, const Column<T>&, DualLanes<T>&,
                        std::span<const std::int32_t> order, double min_gap, std::int32_t* active);
 };

@@ -1,8 +1,8 @@
 #pragma once
-// The visits of the sequential dual method (dual/dense_sweep.hpp) where the classes are few: the
+// The visits of the sequential dual method (dual/dense_sweep.hpp) if there are few classes. The
 // scores, the z and the step of an example each fill a few registers, and every visit covers all
-// classes. For every formulation whose block is a box, or the simplex of Crammer-Singer;
-// one-vs-rest is trained so too, in groups of classes (Lin 2008, and a lane for each class).
+// classes. The visits serve all formulations whose block is a box or the simplex of Crammer-Singer.
+// One-vs-rest is trained in groups of classes (Lin 2008), with a lane for each class.
 //
 // The block problem (subproblem/root_finding.hpp) is solved in units of xi: with r = q z + xi,
 // beta = q times b.
@@ -40,7 +40,7 @@ class LaneVisitor {
                     examples.formulation.relative  ? 1.0
                     : examples.formulation.centred ? -1.0 / w.n_classes
                                                    : 0.0) {}
-  // `sigma` is that of the subproblem's matrix, a I + sigma v v^T.
+  // `sigma` belongs to the matrix of the subproblem, a I + sigma v v^T.
   LaneVisitor(const Examples<T>& examples, const WeightsView<T>& w, const DualLanes<T>& z, T* carry,
               double sigma)
       : examples_(examples),
@@ -59,7 +59,7 @@ class LaneVisitor {
 
   View score(std::int64_t i) const { return view_of(i, scores(examples_.x.row(i))); }
 
-  // Example i where w_c . x are `products`. Of relative margins, s_y is subtracted from every score.
+  // Example i, given w_c . x as `products`. Relative margins subtract s_y from every score.
   View view_of(std::int64_t i, const Lanes& products) const {
     const T* base = examples_.base.of(i);
     const Lanes s = base ? products + Lanes::at(base) : products;
@@ -67,7 +67,7 @@ class LaneVisitor {
         i, s, [&](const Mask& own) { return f_.relative ? select(own, s, zero()).sum() : T{0}; });
   }
 
-  // The same from its scores s, less `less(own)`, a number.
+  // Example i from its scores s, minus the number `less(own)`.
   template <class Less>
   View view_less(std::int64_t i, const Lanes& s, Less less) const {
     View e;
@@ -93,13 +93,13 @@ class LaneVisitor {
     return {gap, violation};
   }
 
-  // Solve the block of example i, move z and W; the gain of the dual objective, and whether the
-  // example's z could still move within its non-zero entries.
+  // Solve the block of example i, update z and W. Returns the gain of the dual objective and
+  // whether the z of the example could still change within its non-zero entries.
   std::pair<double, bool> solve(std::int64_t i, const View& e) const {
     return solve_by(i, e, [&](const Lanes& delta, double sum_v) { return step(e, delta, sum_v); });
   }
 
-  // The same where W's step is `step_of(delta, v^T delta)`.
+  // Solve the block; the step of W is `step_of(delta, v^T delta)`.
   template <class StepOf>
   std::pair<double, bool> solve_by(std::int64_t i, const View& e, StepOf step_of) const {
     const Lanes z = subproblem_.solve(e);
@@ -142,14 +142,14 @@ class LaneVisitor {
  protected:
   static Lanes zero() { return Lanes::all(0); }
 
-  // Which lanes are of example i's class, or of its classes.
+  // The lanes of the class of example i, or of its classes.
   Mask own_of(std::int64_t i) const {
     if (examples_.sets) return Mask::of(examples_.sets[i]);
     return numbers_ == Lanes::all(static_cast<T>(examples_.labels[i]));
   }
 
   const Examples<T>& examples_;
-  Lanes numbers_;  // of the lanes
+  Lanes numbers_;  // numbers of the lanes
 
  private:
   struct ExampleGap {
@@ -183,7 +183,7 @@ class LaneVisitor {
             std::max(0.0, std::max(e.xi_max, 0.0) - low)};
   }
 
-  // From here on z counts as at its bound.
+  // The value from which z counts as at its bound.
   Lanes bound(const View& e) const {
     return e.of_costs([this](double C) { return f_.loss.upper(C) * kAtBound<T>; });
   }
@@ -207,8 +207,8 @@ class LaneVisitor {
     return f_.centred ? moved - live_ * static_cast<T>(sum_v / w_.n_classes) : moved;
   }
 
-  // w_c . x of every class. Several features at a time keep enough sums under way to hide the
-  // latency of an addition.
+  // w_c . x of every class. Several features are processed at a time, so that enough sums are in
+  // progress to hide the latency of an addition.
   [[gnu::always_inline]] Lanes scores(const Row<T>& row) const {
     constexpr int kUnroll = View::kV >= 8 ? 1 : 8 / View::kV;
     Lanes sum[kUnroll];
@@ -273,7 +273,7 @@ SweepResult sweep_blocks(const Examples<T>& examples, const WeightsView<T>& w, D
   return sweep(LaneVisitor<T, B, true>(examples, w, z, scratch.carry));
 }
 
-// The same for as many blocks as the rows of z have.
+// The visits for as many blocks as the rows of z have.
 template <class T>
 SweepResult lane_sweep(const Examples<T>& examples, const WeightsView<T>& w, DualLanes<T>& z,
                        Scratch<T> scratch, std::span<const std::int32_t> order, double min_gap,

@@ -1,6 +1,6 @@
 #pragma once
-// A training problem: its examples, checked once, their norms, and the flag that ends training. The
-// trainers of a problem share it. Loops over the examples.
+// A training problem: its examples, which are checked once, their norms, and the flag that stops
+// training. The trainers of a problem share it. Loops over the examples.
 #include <algorithm>
 #include <atomic>
 #include <cstddef>
@@ -28,7 +28,7 @@
 
 namespace manyclass {
 
-// The arrays of a training problem. The caller owns them and must not change them. Of a dense X,
+// The arrays of a training problem. The caller owns them and must not change them. For a dense X,
 // `indices` are 0 to n_features - 1, which all rows share, and `indptr` multiples of n_features.
 template <class T>
 struct ExampleArrays {
@@ -45,19 +45,19 @@ struct ExampleArrays {
   // example. The table is copied.
   std::span<const double> base_table{};
   std::span<const std::int32_t> base_rows{};
-  // Bits of the classes of every example, or empty; `labels` are kElsewhere then.
+  // Bits of the classes of every example, or empty. With sets, `labels` are kElsewhere.
   std::span<const std::uint64_t> sets{};
   std::int64_t rows_in_region = 0;  // 0: X is in memory; else see Regions
-  // Base scores of a taxonomy in place of a table, copied as well; null: none.
+  // Base scores of a taxonomy instead of a table, also copied; null: none.
   const TreeArrays* base_tree = nullptr;
-  // Delta(y, c), n_classes x n_classes, of costs of mistakes that scale the losses, or empty; copied.
+  // Delta(y, c), n_classes x n_classes: costs of mistakes that scale the losses, copied; or empty.
   std::span<const double> factors{};
 };
 
 template <class T>
 class Problem {
  public:
-  // `check_signals` is called now and then during training. It throws to end training.
+  // `check_signals` is called regularly during training. It throws to end training.
   Problem(const ExampleArrays<T>& arrays, std::string instruction_set, Poll check_signals)
       : n_classes_(arrays.n_classes),
         norms_(arrays.labels.size()),
@@ -93,8 +93,8 @@ class Problem {
     kernels_for<Kernels<T, DualLists<T>>>(instruction_set_)
         .squared_norms(examples_.x, norms_.data());
   }
-  // The same examples with their classes in another order: class p is the other's order[p]. The
-  // caller owns the labels.
+  // The same examples with their classes in a different order: class p is class order[p] of
+  // `other`. The caller owns the labels.
   Problem(const Problem& other, std::span<const std::int32_t> labels,
           std::span<const std::int32_t> order)
       : n_classes_(other.n_classes_),
@@ -111,7 +111,7 @@ class Problem {
     examples_.norms = norms_.data();
     if (other.base_) {
       base_ = std::make_unique<const BaseTable<T>>(*other.base_, order);
-      // Rows that are classes stay those of the other problem, as its table's rows do.
+      // Table rows that are classes stay the classes of the other problem.
       examples_.base = base_->view(examples_.base.rows);
     } else if (other.tree_) {
       take_tree(std::make_unique<const ClassTree<T>>(*other.tree_, order));
@@ -128,13 +128,13 @@ class Problem {
   std::int64_t n_rows() const { return examples_.x.n_rows; }
   std::int64_t n_features() const { return examples_.x.n_features; }
   const std::vector<double>& norms() const { return norms_; }
-  // Whether X is read region by region, as it does not fit into memory.
+  // Whether X is read region by region, because it does not fit into memory.
   bool in_regions() const { return rows_in_region_ > 0; }
   const std::string& instruction_set() const { return instruction_set_; }
 
-  // End all training of this problem, from another thread.
+  // Stop all training of this problem, from a different thread.
   void stop() const { stopped_.store(true, std::memory_order_relaxed); }
-  // To be called between visits. Throws after `stop`, and what check_signals throws.
+  // To be called between visits. Throws after `stop`, and if check_signals throws.
   Poll poll() const {
     return [this] {
       if (stopped_.load(std::memory_order_relaxed)) {
@@ -196,19 +196,19 @@ class Problem {
   void check_rows(std::span<const std::int32_t> rows) const {
     require(in_range(rows, n_rows()), "row out of range");
   }
-  // For what adds nothing to scores, and scales no losses.
+  // For trainers without base scores and without factors of losses.
   void check_no_base() const {
     require(!base_ && !tree_, "base scores are not for this trainer");
     require(!factors_, "factors of losses are not for this trainer");
   }
-  // For those that know base scores of a table alone; null: there are none.
+  // For trainers that support base scores only in a table; null: there are none.
   const BaseTable<T>* base_table() const {
     require(!tree_, "base scores must be a table for this trainer");
     return base_.get();
   }
   // Factors of losses, whose rows are classes; null: there are none.
   const BaseTable<T>* factor_table() const { return factors_.get(); }
-  // For engines that know of one class for each example.
+  // For engines that support only one class for each example.
   void check_no_sets() const {
     require(examples_.sets == nullptr, "sets of classes are for engines with z in lanes");
   }
@@ -235,7 +235,7 @@ class Problem {
     return common.empty() ? nullptr : common.data();
   }
 
-  // One loop over `rows`, ascending, in random order. Those that stay active go to `active`.
+  // One loop over `rows`, ascending, in random order. Active examples are written to `active`.
   template <class Sweep>
   SweepResult loop(std::span<const std::int32_t> rows, std::span<std::int32_t> active,
                    std::uint64_t seed, std::size_t at_once, Sweep sweep) const {
@@ -299,7 +299,7 @@ class Problem {
     examples_.factors = factors_->view(examples_.labels);
   }
 
-  // Of few classes, kernels want a table.
+  // For few classes, kernels require a table.
   void take_tree(const ExampleArrays<T>& arrays) {
     require(!base_, "base scores are in a table or in a tree");
     check_all_labelled();
@@ -318,14 +318,14 @@ class Problem {
                       .tree = tree_->view()};
   }
 
-  static constexpr std::int32_t kFewClasses = 64;        // of lanes, at most (dual/lane_sweep.hpp)
+  static constexpr std::int32_t kFewClasses = 64;        // most lanes (dual/lane_sweep.hpp)
   static constexpr std::int64_t kBlockOfRows = 1 << 14;  // bytes
   static constexpr std::int64_t kFewBlocks = 4, kManyBlocks = 64;
-  // Labels are in runs where so much of what chance leaves of neighboring pairs is of one class.
+  // Labels have runs if (frequency of equal neighbors - chance) / (1 - chance) exceeds this.
   static constexpr double kRuns = 0.25;
 
   // Blocks of rows of about four pages of memory; at least 256 blocks, so that the order is random.
-  // Rows of so many blocks are visited in turn, many where neighboring rows share their class.
+  // Rows of several blocks are visited in turn; of many blocks if neighboring labels have runs.
   VisitOrder new_visit_order() const {
     const std::int64_t n = n_rows();
     const std::int64_t nnz = examples_.x.indptr[n];
@@ -341,7 +341,7 @@ class Problem {
   }
 
   static bool has_runs(std::span<const std::int32_t> labels, std::int32_t n_classes) {
-    std::vector<double> counts(n_classes + 1);  // the last: elsewhere
+    std::vector<double> counts(n_classes + 1);  // the last one counts kElsewhere
     std::int64_t n_same = 0;
     for (std::size_t i = 0; i < labels.size(); ++i) {
       ++counts[labels[i] < 0 ? n_classes : labels[i]];

@@ -1,7 +1,7 @@
 #pragma once
-// Loops over the examples with shrinking (an active set): the order of visits, polls, and when to
-// leave the shrunk problem. The visits are kernels (dual/kernels.hpp). Source: Keerthi et al. 2008,
-// sec. 2.1.
+// Loops over the examples with shrinking (an active set): the order of visits, polls, and the rule
+// for leaving the shrunk problem. The visits are kernels (dual/kernels.hpp). Source: Keerthi et al.
+// 2008, sec. 2.1.
 #include <algorithm>
 #include <cstdint>
 #include <numeric>
@@ -15,9 +15,9 @@
 
 namespace manyclass {
 
-// One loop over `rows` (ascending) in a new order, region after region, `at_once` visits at a time with a call of `poll`
-// between them. `sweep(part, active)` visits some examples and writes those that stay active; they
-// end in `active` (may be `rows`), ascending.
+// One loop over `rows` (ascending) in a new order, region by region, with a call of `poll` after
+// `at_once` visits. `sweep(part, active)` visits some examples and writes the active ones; the loop
+// writes them to `active` (may be `rows`), ascending.
 template <class Sweep, class Poll>
 SweepResult loop_over(std::span<const std::int32_t> rows, std::int32_t* active, VisitOrder& visits,
                       std::size_t at_once, Random& random, Sweep sweep, Poll poll) {
@@ -39,10 +39,10 @@ SweepResult loop_over(std::span<const std::int32_t> rows, std::int32_t* active, 
 
 // The stopping rule of the shrunk problem: the first of three conditions that holds.
 struct ShrunkGoal {
-  double gap;                // the loop's sum of gaps is at most this
-  double violation;          // its largest violation is below this
-  std::int64_t evaluations;  // so much effort was spent
-  double min_gap;            // examples with a smaller gap of their own are left to the full loop
+  double gap;                // the sum of gaps of the loop is at most this
+  double violation;          // the largest violation of the loop is below this
+  std::int64_t evaluations;  // at least so many scores were computed
+  double min_gap;            // examples with a smaller gap are left to the full loop
 };
 
 struct ShrunkResult {
@@ -53,7 +53,7 @@ struct ShrunkResult {
 };
 
 // Loops over the active examples, each in a new order, until the goal is met. The first `n_active`
-// of `active` are those that stay active.
+// entries of `active` are the examples that stay active.
 template <class Sweep, class Poll>
 ShrunkResult shrunk_loops(std::span<std::int32_t> active, const ShrunkGoal& goal,
                           VisitOrder& visits, std::size_t at_once, Random& random, Sweep sweep,
