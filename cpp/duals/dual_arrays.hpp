@@ -34,7 +34,7 @@ void import_duals(Duals& z, std::span<const std::int64_t> indptr,
   require(std::ssize(indptr) == z.n_rows() + 1, "z has another number of rows");
   require(labels.size() == values.size(), "labels and values must have one length");
   require(in_range(labels, z.n_classes()), "z has a class out of range");
-  std::vector<std::int64_t> seen(z.n_classes(), -1);  // last in this row
+  std::vector<std::int64_t> seen(z.n_classes(), -1);  // last row with this class
   std::vector<DualEntry<T>> row;
   for (std::int64_t i = 0; i < z.n_rows(); ++i) {
     const std::int64_t begin = indptr.data()[i];
@@ -54,7 +54,7 @@ void import_duals(Duals& z, std::span<const std::int64_t> indptr,
 }
 
 // The entries of z in any order, each (row, column) once. `columns` has the column of every class,
-// -1 for those that are left out.
+// or -1 for classes that are excluded.
 template <class T>
 struct DualEntries {
   std::span<const std::int32_t> rows;
@@ -81,7 +81,7 @@ void check_entries(const DualLists<T>& z, const DualEntries<T>& entries) {
   }
 }
 
-// z must have been empty.
+// z must be empty.
 template <class T>
 void import_entries(DualLists<T>& z, const DualEntries<T>& entries) {
   check_entries(z, entries);

@@ -1,6 +1,6 @@
 #pragma once
-// The dual variables z as a dense matrix, for few classes: a row per example, padded like a row of
-// W, so that a visit holds it in registers (dual/lane_sweep.hpp).
+// The dual variables z as a dense matrix, for few classes. Each example has one row, padded like a
+// row of W, so that a visit keeps it in registers (dual/lane_sweep.hpp).
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
@@ -19,7 +19,7 @@ class DualLanes {
   static constexpr std::int32_t kBlock = 64 / sizeof(T);  // classes in 64 bytes
   static constexpr std::int32_t kMaxBlocks = 4;
 
-  // `mean_apart`: W has one more column.
+  // `mean_apart`: W has an additional column.
   DualLanes(std::int64_t n_rows, std::int32_t n_classes, bool mean_apart = false)
       : n_rows_(n_rows),
         n_classes_(n_classes),
@@ -50,7 +50,7 @@ class DualLanes {
     std::fill_n(lanes(i), stride_, T{0});
     for (const DualEntry<T>& entry : entries) lanes(i)[entry.label] = entry.value;
   }
-  // Call f(c, z_ic) for the z of row i that are not 0.
+  // Call f(c, z_ic) for the non-zero z of row i.
   template <class F>
   void each(std::int64_t i, F f) const {
     for (std::int32_t c = 0; c < n_classes_; ++c) {

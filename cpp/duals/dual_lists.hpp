@@ -1,7 +1,7 @@
 #pragma once
-// The dual variables z as one short list of (class, value) per example: at the optimum few of the
-// n x k are non-zero. Lists live in blocks of 2, 4, 8, ... up to k entries. A block that a list
-// outgrows is reused; only the growing list moves.
+// The dual variables z as one short list of (class, value) per example: at the optimum, few of the
+// n x k variables are non-zero. Lists are stored in blocks of 2, 4, 8, ... up to k entries. A block
+// that a list outgrows is reused; only the growing list moves.
 #include <algorithm>
 #include <array>
 #include <cstdint>
@@ -38,7 +38,7 @@ class DualLists {
     const Slot& slot = slots_[i];
     return {slot.entries, slot.size};
   }
-  // Prefetch where the list of a row is, and later the list.
+  // Prefetch the location of the list of a row, and later the list.
   [[gnu::always_inline]] void fetch_slot(std::int64_t i) const { __builtin_prefetch(&slots_[i]); }
   [[gnu::always_inline]] void fetch_entries(std::int64_t i) const {
     __builtin_prefetch(slots_[i].entries);
@@ -62,7 +62,7 @@ class DualLists {
   }
 
   std::int64_t count() const;    // entries in all rows
-  std::int64_t n_bytes() const;  // memory held
+  std::int64_t n_bytes() const;  // allocated memory
 
  private:
   struct Slot {
@@ -73,7 +73,7 @@ class DualLists {
   static constexpr int kSizes = 33;
   static constexpr std::size_t kChunk = std::size_t{1} << 16;  // entries that are allocated at once
 
-  // Entries of a block: a power of two, or one for every class.
+  // Number of entries of a block: a power of two, or one entry for every class.
   std::size_t block(std::uint32_t log_capacity) const {
     return std::min<std::size_t>(std::size_t{1} << log_capacity, n_classes_);
   }
