@@ -1,7 +1,7 @@
 #pragma once
 // W with a row for each class, for dense rows, which are visited in batches
-// (dense_rows/batched_visits.hpp): the scores of a batch are a matrix product, and another one adds
-// what its visits change to W. Shrunk loops visit single examples.
+// (dense_rows/batched_visits.hpp): a matrix product computes the scores of a batch, and another
+// matrix product adds the steps of its visits to W. Shrunk loops visit single examples.
 // Source: Keerthi et al. 2008, algorithm 3.1.
 #include <algorithm>
 #include <cstddef>
@@ -49,7 +49,7 @@ class ClassEngine final : public OwnedEngine<AnyDenseEngine, T, DualLists<T>> {
     };
     return this->problem().loop(rows, active, seed, batches_at_once(), sweep);
   }
-  // One by one, or in batches over all classes while most z are not zero.
+  // Single visits, or batches over all classes while most z are not zero.
   ShrunkResult shrunk_loops(std::span<std::int32_t> active, std::int64_t n_active,
                             const ShrunkGoal& goal, std::uint64_t seed) override {
     this->problem().check_active(active, n_active);
@@ -62,11 +62,11 @@ class ClassEngine final : public OwnedEngine<AnyDenseEngine, T, DualLists<T>> {
     return this->problem().loops(active, n_active, goal, seed, batches_at_once(), sweep);
   }
 
-  // A single visit takes several times as long as one of a matrix product (measured: 256 features,
+  // A single visit takes several times as long as a visit in a batch (measured: 256 features,
   // 105 classes, C = 30: 1.1 s, 1.7 s at 5; no difference at C = 1).
   std::int64_t effort(const Extent& extent) const override { return this->full_loops(1, extent); }
-  // Full loops cost more beside shrunk ones (measured to 1e-2: 200,000 rows, 384 features, 300
-  // classes: 5 epochs instead of 8, a third less time; 60,000 x 768, 1,000: 4 of 6).
+  // Full loops take more time relative to shrunk loops (measured to 1e-2: 200,000 rows, 384
+  // features, 300 classes: 5 epochs instead of 8, a third less time; 60,000 x 768, 1,000: 4 of 6).
   double negligible() const override { return 0.3; }
 
  protected:
@@ -106,9 +106,9 @@ class ClassEngine final : public OwnedEngine<AnyDenseEngine, T, DualLists<T>> {
   }
 
  private:
-  // Single visits, while an example has less than this share of the classes in its list (measured:
-  // news20 by SVD to 256 features, 20 classes, C = 1, 10, 100: 0.6, 0.37, 0.33 of the CPU time at an
-  // eighth, with 0.4, 0.2, 0.17 of the scores; no difference with 50 classes and more).
+  // Visits are single while lists have at most 1 / kFewDuals of the classes on average (measured:
+  // news20 by SVD to 256 features, 20 classes, C = 1, 10, 100: 0.6, 0.37, 0.33 of the CPU time at
+  // an eighth, with 0.4, 0.2, 0.17 of the scores; no difference with 50 or more classes).
   static constexpr std::size_t kFewDuals = 2;
 
   bool many_duals(std::span<const std::int32_t> order) const {
@@ -121,7 +121,7 @@ class ClassEngine final : public OwnedEngine<AnyDenseEngine, T, DualLists<T>> {
     return rows_between_polls(this->problem().rows_at_once(), this->n_threads());
   }
 
-  // Made when it is first needed: a certificate alone needs none of its memory.
+  // Allocated when first needed, because a certificate does not need its memory.
   BatchTeam<T>& team() {
     if (!team_) {
       team_ = std::make_unique<BatchTeam<T>>(this->problem().examples(), kernels_,

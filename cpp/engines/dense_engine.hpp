@@ -1,6 +1,6 @@
 #pragma once
-// W with a row for each feature; z in lists or, of few classes, in lanes. The sequential dual method
-// (dual/dense_sweep.hpp, dual/lane_sweep.hpp). Source: Keerthi et al. 2008, algorithm 3.1.
+// W with a row for each feature; z in lists or, for few classes, in lanes. The sequential dual
+// method (dual/dense_sweep.hpp, dual/lane_sweep.hpp). Source: Keerthi et al. 2008, algorithm 3.1.
 #include <cstdint>
 #include <memory>
 #include <span>
@@ -68,15 +68,15 @@ class FeatureEngine : public OwnedEngine<Base, T, Duals> {
         .bound(this->problem().n_rows() + this->problem().n_classes());
   }
 
-  // Visit the examples `order`, over all classes or the non-zero z alone; those that stay active go
-  // to `active`.
+  // Visit the examples `order`, over all classes or only the non-zero z. Active examples are
+  // written to `active`.
   virtual SweepResult sweep(bool shrunk, const WeightsView<T>& w, Scratch<T> scratch,
                             std::span<const std::int32_t> order, double min_gap,
                             std::int32_t* active) {
     const auto kernel = shrunk ? kernels_.shrunk_sweep : kernels_.full_sweep;
     return kernel(this->problem().examples(), w, this->z(), scratch, order, min_gap, active);
   }
-  // Call f(visit), where visit(order, active) sweeps.
+  // Call f(visit); visit(order, active) is a sweep.
   template <class F>
   auto with_sweep(bool shrunk, double min_gap, F f) {
     const WeightsView<T> w = view();
@@ -104,7 +104,7 @@ class DenseEngine final : public FeatureEngine<AnyDenseEngine, T, Duals> {
       : FeatureEngine<AnyDenseEngine, T, Duals>(
             problem, problem->examples().formulation.centred && !kLanes, n_threads) {}
 
-  // Class by class, where classes are independent and few z are free.
+  // Class by class, if classes are independent and few z are free.
   ShrunkResult shrunk_loops(std::span<std::int32_t> active, std::int64_t n_active,
                             const ShrunkGoal& goal, std::uint64_t seed) override {
     if constexpr (kLanes) {
@@ -120,7 +120,7 @@ class DenseEngine final : public FeatureEngine<AnyDenseEngine, T, Duals> {
   }
 
   std::int64_t effort(const Extent& extent) const override {
-    return this->full_loops(kLanes ? 10 : 5, extent);  // Keerthi et al. 2008; twice that in lanes
+    return this->full_loops(kLanes ? 10 : 5, extent);  // Keerthi et al. 2008; doubled for lanes
   }
   bool few_classes() const override { return kLanes; }
 

@@ -1,6 +1,6 @@
 #pragma once
-// W and z of some of the classes of a sum-to-zero formulation, less a mean m that other ranks share
-// (sum_to_zero/mean_follower.hpp). W has one column more, which is subtracted from every class's.
+// W and z of some of the classes of a sum-to-zero formulation, minus a mean m that ranks share
+// (sum_to_zero/mean_follower.hpp). W has another column, which is subtracted from every class.
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
@@ -104,7 +104,7 @@ class MeanEngine final : public FeatureEngine<SharedMeanEngine, T, Duals> {
   }
 
   const SharedKernels<T, Duals>& kernels_;
-  double drift_ = 0;  // a visit moves m by so much of the sum of its step
+  double drift_ = 0;  // a visit moves m by drift_ times the sum of its step
   MeanFollower mean_;
 };
 

@@ -1,6 +1,6 @@
 #pragma once
-// An engine with dense W and its z. `Base` is the interface; what depends on the layout of W is left
-// to engines/dense_engine.hpp and engines/class_engine.hpp.
+// An engine with dense W and its z. `Base` is the interface. engines/dense_engine.hpp and
+// engines/class_engine.hpp implement the functions that depend on the layout of W.
 #include <algorithm>
 #include <cstdint>
 #include <memory>
@@ -32,7 +32,7 @@ class OwnedEngine : public Base {
     return rebuild_from(problem().sum_of_rows(mean_factors()).data());
   }
 
-  // Parts of rows between two polls, so many at a time as there are threads.
+  // Parts of rows between two polls; threads compute as many parts at a time as there are threads.
   std::vector<GapSums> gap_sums(const Weights* other, std::span<const double> common,
                                 double norm) override {
     const WeightArray<T>& own = weights_.of<T>();
@@ -103,15 +103,15 @@ class OwnedEngine : public Base {
     if (problem_->examples().formulation.relative) problem_->check_all_labelled();
   }
 
-  // Gap, loss and violation of rows [begin, end) in double, at some W of this layout.
+  // Gap, loss and violation of rows [begin, end) in double, at a W of this layout.
   virtual GapSums gap_sums_of_rows(const MatrixView<T>& weights, const CertifiedWeights& at,
                                    std::int64_t begin, std::int64_t end) const = 0;
-  // W <- W(z), less `common` for every class unless that is null; returns an upper bound of the
+  // W <- W(z), minus `common` for every class unless it is null. Returns an upper bound of the
   // distance between them.
   virtual double rebuild_from(const double* common) = 0;
 
-  // Scores of so many full loops. After kLongRun epochs their number grows with the epochs: the last
-  // digits take many shrunk loops, and full loops between them gain little (measured: sector,
+  // Number of scores in n_loops full loops. After kLongRun epochs it grows with the epochs: the
+  // last digits need many shrunk loops; full loops between them gain little (measured: sector,
   // Weston-Watkins, 3e-5 in float32: 37 epochs instead of 66, a quarter less time).
   std::int64_t full_loops(double n_loops, const Extent& extent) const {
     constexpr double kLongRun = 10;
@@ -122,7 +122,7 @@ class OwnedEngine : public Base {
   MatrixView<T> w() const { return weights_.of<T>().rows(); }
 
  private:
-  // sigma_i / k, which are those of the mean of W(z).
+  // sigma_i / k: the factors of the mean of W(z).
   std::vector<double> mean_factors() const {
     std::vector<std::int32_t> rows(problem().n_rows());
     std::iota(rows.begin(), rows.end(), 0);

@@ -1,7 +1,7 @@
 #pragma once
 // W in hash tables, class -> weight, one per feature: for very many classes and relative margins
-// (many_classes/sharded_sweep.hpp). Tables are cut into shards of classes, one for each thread;
-// classes lie in a given order, a random one, so that the shards fill evenly.
+// (many_classes/sharded_sweep.hpp). Tables are divided into shards of classes, one for each thread.
+// Classes have a given, random order, so that the shards have about equal sizes.
 // Source: Keerthi et al. 2008, algorithm 3.1.
 #include <algorithm>
 #include <cstddef>
@@ -32,7 +32,7 @@
 
 namespace manyclass {
 
-// A problem whose class order[p] has the number p.
+// A problem in which class order[p] has the number p.
 template <class T>
 class ReorderedProblem {
  public:
@@ -47,7 +47,7 @@ class ReorderedProblem {
 
   const Problem<T>& problem() const { return problem_; }
   const std::vector<std::int32_t>& order() const { return order_; }
-  // Numbers of classes from the original ones, and back.
+  // Convert original class numbers to numbers of the problem, and back.
   std::vector<std::int32_t> inside(std::span<const std::int32_t> classes) const {
     return mapped(classes, places_);
   }
@@ -86,7 +86,7 @@ class ReorderedProblem {
 template <class T>
 class TableEngine final : public SparseEngine {
  public:
-  // `dense_from`: classes to a slot that make a plain row worth its memory (hash_tables.hpp).
+  // `dense_from`: tables with a slot per so many classes become plain rows (hash_tables.hpp).
   TableEngine(std::shared_ptr<const Problem<T>> problem, std::span<const std::int32_t> order,
               int n_threads, std::size_t dense_from)
       : classes_(std::move(problem), order),
@@ -111,7 +111,7 @@ class TableEngine final : public SparseEngine {
     return problem().loops(active, n_active, goal, seed, kRowsAtOnce,
                            visit(team, true, goal.min_gap));
   }
-  // So many loops over all of z.
+  // This number of loops over all of z.
   std::int64_t effort(const Extent& extent) const override {
     constexpr std::int64_t kLoops = 10;
     return kLoops * (z_.count() + extent.n_active);
@@ -135,7 +135,7 @@ class TableEngine final : public SparseEngine {
     }
     return {sum};
   }
-  // Every margin of such an example loses 1, without base scores and factors.
+  // Every margin of an example with x_i = 0 has the loss 1, without base scores and factors.
   double constant_loss() override {
     const Examples<T>& examples = problem().examples();
     const bool is_varied = examples.base || examples.factors;
@@ -180,7 +180,7 @@ class TableEngine final : public SparseEngine {
   void stop() override { problem().stop(); }
 
  private:
-  // Visits between two polls, at most some tenths of a second.
+  // Visits between two polls, at most tenths of a second.
   static constexpr std::size_t kRowsAtOnce = 512;
 
   const Problem<T>& problem() const { return classes_.problem(); }
@@ -201,7 +201,7 @@ class TableEngine final : public SparseEngine {
   const ShardKernels<T>& kernels_;
   DualLists<T> z_;
   ShardedWeights<T> w_;
-  ThreadChoice choices_[2];  // of full loops, of shrunk ones
+  ThreadChoice choices_[2];  // for full loops and for shrunk loops
 };
 
 }  // namespace manyclass

@@ -1,6 +1,6 @@
 #pragma once
-// Dense W as memory: rows of features or of classes, padded with zeros to whole blocks of 64 bytes,
-// and the matrix (n_features + 1) x n_classes that lies in it.
+// Dense W as memory: rows of features or classes, padded with zeros to whole blocks of 64 bytes,
+// and the matrix (n_features + 1) x n_classes in this memory.
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
@@ -19,14 +19,14 @@ namespace manyclass {
 struct WeightLayout {
   std::int64_t n_features;
   std::int32_t n_classes;
-  bool by_class = false;    // a row for each class, not for each feature
-  bool mean_apart = false;  // a feature's row has one number more, subtracted from every class's
+  bool by_class = false;    // a row for each class instead of each feature
+  bool mean_apart = false;  // the row of a feature has one more number, subtracted from every class
 
   std::int64_t n_rows() const { return by_class ? n_classes : n_features + 1; }
   std::int64_t n_columns() const { return by_class ? n_features + 1 : n_classes + mean_apart; }
 };
 
-// Zeros, whose pages the system provides when they are first used.
+// Zeros; the system allocates their pages when they are first used.
 template <class T>
 class ZeroedMemory {
  public:
@@ -42,7 +42,7 @@ class ZeroedMemory {
     const std::size_t past = reinterpret_cast<std::uintptr_t>(data_) % kRowBlockBytes;
     return data_ + (past == 0 ? 0 : (kRowBlockBytes - past) / sizeof(T));
   }
-  // Give back what lies behind the first `size` numbers.
+  // Free the memory after the first `size` numbers.
   void shrink(std::int64_t size) {
     const auto bytes = (std::max<std::int64_t>(size, 1)) * sizeof(T);
     if (void* smaller = std::realloc(data_, bytes)) data_ = static_cast<T*>(smaller);
@@ -52,7 +52,7 @@ class ZeroedMemory {
   T* data_;
 };
 
-// A matrix with any strides, in numbers, and the owner of its memory.
+// A matrix with any strides, counted in numbers, and the owner of its memory.
 template <class T>
 struct OwnedMatrix {
   std::shared_ptr<ZeroedMemory<T>> owner;
@@ -72,7 +72,7 @@ class WeightArray {
 
   // The rows, with their padding.
   MatrixView<T> rows() const { return {first(), layout_.n_rows(), stride_}; }
-  // The same of weights that must be laid out like others.
+  // The rows of weights that must have the layout of `other`.
   MatrixView<T> rows_like(const WeightArray& other) const {
     require(other.layout_.n_rows() == layout_.n_rows() && other.stride_ == stride_,
             "weights must be laid out like the engine's");
@@ -81,7 +81,7 @@ class WeightArray {
   OwnedMatrix<T> padded() const {
     return {memory_, first(), layout_.n_rows(), stride_, stride_, 1};
   }
-  // The matrix, in this memory. A mean in a column of its own is not subtracted.
+  // The matrix, in this memory. A mean in a separate column is not subtracted.
   OwnedMatrix<T> matrix() const { return matrix_at(first(), stride_); }
 
   void assign(const WeightArray& other) {
@@ -92,7 +92,7 @@ class WeightArray {
     other.assign(*this);
     return other;
   }
-  // The matrix without padding, in this memory if nothing else refers to it. The array has none
+  // The matrix without padding, in this memory if nothing else refers to it. The array is empty
   // afterwards.
   OwnedMatrix<T> release() {
     if (memory_.use_count() > 1) *this = copy();
@@ -117,14 +117,14 @@ class WeightArray {
             .row_stride = layout_.by_class ? 1 : stride,
             .column_stride = layout_.by_class ? stride : 1};
   }
-  // Of features' rows.
+  // For rows of features.
   OwnedMatrix<T> packed() {
     const std::int64_t n_rows = layout_.n_rows();
     const std::int32_t k = layout_.n_classes;
     T* to = memory_->data();
     const T* from = first();
     for (std::int64_t j = 0; j < n_rows; ++j, from += stride_, to += k) {
-      std::copy_n(from, k, to);  // `to` is never behind `from`
+      std::copy_n(from, k, to);  // `to` is never before `from`
       if (!layout_.mean_apart) continue;
       const T mean = from[k];
       for (std::int32_t c = 0; c < k; ++c) to[c] -= mean;
@@ -138,7 +138,7 @@ class WeightArray {
   std::shared_ptr<ZeroedMemory<T>> memory_;
 };
 
-// W of floats or of doubles, laid out like that of the engine that made it.
+// W of floats or doubles, in the layout of the engine that created it.
 class Weights {
  public:
   template <class T>
