@@ -1,6 +1,6 @@
 #pragma once
-// By features: ranges for the threads that add to their sums (logistic/pass_team.hpp), the numbers of
-// X, the largest weights (logistic/kernels.hpp).
+// Functions by feature: ranges for threads that add to sums (logistic/pass_team.hpp), the numbers
+// of X, the largest weights (logistic/kernels.hpp).
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
@@ -12,8 +12,8 @@
 
 namespace manyclass {
 
-// The d + 1 features of X by rows, in ranges that have about equally many numbers of X, as a sample
-// of rows says. Where the features of a row do not ascend, one range has all.
+// The d + 1 features of X by rows, in ranges with about equally many numbers of X, estimated from a
+// sample of rows. If the features of a row are not ascending, one range has all features.
 class FeatureShares {
  public:
   template <class T>
@@ -50,7 +50,7 @@ class FeatureShares {
   }
 
   std::int64_t n_;
-  std::vector<std::int32_t> sample_;  // their features, ascending
+  std::vector<std::int32_t> sample_;  // features of the sampled numbers, ascending
 };
 
 // The range of columns of a class-major W with rows of `stride` numbers, whole blocks of 64 bytes.
@@ -61,7 +61,7 @@ Range columns_of(int member, int size, std::int64_t stride) {
   return {at(member), at(member + 1)};
 }
 
-// A copy of the numbers of X, the rows of each feature ascending.
+// A copy of the numbers of X by feature, with ascending rows.
 template <class T>
 class ColumnLists {
  public:
@@ -94,7 +94,7 @@ class ColumnLists {
             static_cast<std::int64_t>(begins_.size()) - 2};
   }
 
-  // Bytes of the lists of so many numbers.
+  // Size in bytes of the lists of n_values numbers.
   static std::size_t bytes_of(std::size_t n_values) {
     return n_values * (sizeof(std::int32_t) + sizeof(T));
   }
@@ -106,7 +106,7 @@ class ColumnLists {
   T bias_;
 };
 
-// max_c |w_jc| of the d + 1 features of a W with a row of whole blocks for each.
+// max_c |w_jc| for the d + 1 features of a W with a row of whole blocks for each feature.
 template <class T>
 std::vector<double> feature_sizes(const LogisticWeights<T>& w) {
   constexpr std::int64_t kBlock = kRowBlockBytes / sizeof(T);

@@ -8,10 +8,10 @@
 //   P(W) - D(u) = 1/2 ||W - W(u)||^2
 //                 + sum_i C_i (log sum_c exp(s_ic) + sum_c u_ic log u_ic - sum_c u_ic s_ic)
 //
-// Base scores b (data/base_scores.hpp) are 0 where there are none. Every term is at least 0. Where
-// intercepts are not regularized, u must also satisfy sum_i C_i (e_{y_i} - u_i) = 0, and ||.|| leaves
-// them out. Sources: Yu, Huang, Lin, Machine
-// Learning 85 (2011), sec. 3; Shalev-Shwartz, Zhang, JMLR 14 (2013). Kept is v = log u.
+// Base scores b (data/base_scores.hpp) are 0 if there are none. Every term is at least 0. If
+// intercepts are not regularized, u must also satisfy sum_i C_i (e_{y_i} - u_i) = 0, and ||.||
+// excludes the intercepts. The kernels store v = log u. Sources: Yu, Huang, Lin, Machine
+// Learning 85 (2011), sec. 3; Shalev-Shwartz, Zhang, JMLR 14 (2013).
 #include <cstdint>
 #include <span>
 
@@ -21,8 +21,8 @@
 
 namespace manyclass {
 
-// W, or an array of its shape: a row for each feature (weights/dense_weights.hpp) or for each class
-// (dense_rows/class_major.hpp). U is its type, T that of X.
+// W, or an array with its shape: a row for each feature (weights/dense_weights.hpp) or each class
+// (dense_rows/class_major.hpp). U is the type of W, T the type of X.
 template <class U>
 struct LogisticWeights {
   U* data;  // 64-byte aligned
@@ -35,11 +35,11 @@ struct LogisticWeights {
 // Memory for a batch of kBatchRows examples, aligned to 64 bytes.
 template <class U>
 struct LogisticMemory {
-  U* rows;    // kBatchRows x stride of a class-major W, else null
-  U* gram;    // kBatchRows x kBatchRows; null in passes that change no u
+  U* rows;    // kBatchRows x stride of a class-major W, or null
+  U* gram;    // kBatchRows x kBatchRows; null in passes that do not change u
   U* scores;  // kBatchRows x score_stride
   U* other;   // (kBatchRows + 1) x score_stride; kBatchRows in passes
-  U* values;  // as many as the longest row has, of another type than X
+  U* values;  // as long as the longest row, if X has a different type
 };
 
 // Memory of the visits of a batch of a round (logistic/round_visits.hpp).
@@ -47,9 +47,9 @@ template <class U>
 struct LogisticNotes {
   U* shift;       // score_stride
   U* log_u;       // score_stride
-  double* slope;  // of D along the batch's step at the W of the round, at least
+  double* slope;  // lower bound of the slope of D along the batch's step
 };
-// Dense rows and steps of a visited batch: n rows of the stride of W, and of scores.
+// Dense rows and steps of a visited batch: n rows, each with the stride of W or of scores.
 template <class U>
 struct LogisticSteps {
   const U* rows;
@@ -62,14 +62,14 @@ struct Range {
   std::int64_t first, last;
 };
 
-// A change of u that makes sum_i C_i (e_{y_i} - u_i) zero: each class gives up a share of its u,
-// and what an example's classes give up is dealt out in shares that sum to 1.
+// A change of u that makes sum_i C_i (e_{y_i} - u_i) zero: each class loses a share of its u, and
+// the lost part of an example is distributed over its classes in shares that sum to 1.
 struct ClassShift {
   const double* leaves = nullptr;  // null: no change
   const double* enters = nullptr;
 };
 
-// X by features: the rows of feature j, ascending, and its numbers begin at begins[j].
+// X by feature: the rows of feature j, ascending, and its numbers begin at begins[j].
 template <class T>
 struct Columns {
   const std::int64_t* begins;  // d + 1
@@ -83,7 +83,7 @@ struct LogisticSums {
   CompensatedSum loss;    // sum_i C_i (log sum_c exp(s_ic) - s_i,y_i)
   CompensatedSum gap;     // the sum of upper bounds of the terms of P - D
   double loss_error = 0;  // bounds the rounding of the terms of `loss`
-  // Upper bounds of sum_i ||x_i|| ||C_i (e_{y_i} - u_i)||, x_i without and of the appended feature.
+  // Upper bounds of sum_i ||x_i|| ||C_i (e_{y_i} - u_i)||, of the features and the appended one.
   double moved_by_features = 0, moved_by_bias = 0;
 
   void add(const LogisticSums& other) {
@@ -95,7 +95,7 @@ struct LogisticSums {
   }
 };
 
-// What a certificate adds up; null: not wanted.
+// The sums of a certificate; null: not needed.
 struct LogisticTotals {
   const LogisticWeights<double>* sums;  // += W(u)
   CompensatedSum* left;                 // += C_i (e_y - u_i)
@@ -104,23 +104,23 @@ struct LogisticTotals {
 
 template <class T>
 struct LogisticKernels {
-  // Maximize D over the u of each example of `order`, one after the other; W (a row for each
-  // feature) and v follow. `fresh`: u_i = e_{y_i}, and v is not read. Returned: the sums of the
+  // Maximize D over the u of each example of `order`, one after the other, and update W (a row for
+  // each feature) and v. `fresh`: u_i = e_{y_i}, and v is not read. Returned: the sums of the
   // terms of P - D and of the losses, each just before the example's step. `v` has rows of
   // score_stride numbers.
   SweepResult (*visit)(const Examples<T>&, const LogisticWeights<T>&, T* v, bool fresh,
                        const LogisticMemory<T>&, std::span<const std::int32_t> order);
-  // The same for a batch of dense rows, of which `prepare` computes what depends on v alone, for
-  // examples [first, last). Given their scores and `gram`, the products of each with those before
-  // it; the scores become the steps C_i (u_before - u). `update` adds them to classes [first, last)
-  // of a class-major W.
+  // Visits of a batch of dense rows. `prepare` computes the values that depend only on v, for the
+  // examples [first, last). `visit_batch` needs the scores and `gram`, the products of each row and
+  // the rows before it; it replaces the scores by the steps C_i (u_before - u). `update` adds the
+  // steps to classes [first, last) of a class-major W.
   void (*prepare)(std::int32_t n_classes, const T* v, bool fresh, const LogisticMemory<T>&,
                   std::span<const std::int32_t> batch, std::int64_t first, std::int64_t last);
   SweepResult (*visit_batch)(const Examples<T>&, std::int32_t n_classes, T* v, bool fresh,
                              const LogisticMemory<T>&, std::span<const std::int32_t> batch);
   void (*update)(const LogisticWeights<T>&, const LogisticMemory<T>&, std::int64_t n,
                  std::int64_t first, std::int64_t last);
-  // Of a batch of a round (logistic/round_visits.hpp).
+  // For a batch of a round (logistic/round_visits.hpp).
   SweepResult (*visit_apart)(const Examples<T>&, std::int32_t n_classes, T* v, bool fresh,
                              const LogisticMemory<T>&, const LogisticNotes<T>&,
                              std::span<const std::int32_t> batch);
@@ -130,10 +130,10 @@ struct LogisticKernels {
                   std::span<const std::int32_t> batch, double theta);
   // Passes over the examples [begin, end) of a batch. The dense rows of a class-major W are packed.
   //
-  // memory.other = C_i (p_i - e_{y_i}), of which `add` makes the gradient. Returned: sum_i C_i loss_i.
+  // memory.other = C_i (p_i - e_{y_i}); `add` sums the gradient from it. Returns sum_i C_i loss_i.
   double (*gradient)(const Examples<T>&, const LogisticWeights<T>&, const LogisticMemory<T>&,
                      std::int64_t begin, std::int64_t end);
-  // memory.other = what `add` makes the Hessian of the losses at W times `direction` of.
+  // memory.other, from which `add` sums the product of the Hessian of the losses and `direction`.
   void (*curvature)(const Examples<T>&, const LogisticWeights<T>&,
                     const LogisticWeights<T>& direction, const LogisticMemory<T>&,
                     std::int64_t begin, std::int64_t end);
@@ -141,28 +141,28 @@ struct LogisticKernels {
   void (*log_softmax)(const Examples<T>&, const LogisticWeights<T>&, T* v, const LogisticMemory<T>&,
                       std::int64_t begin, std::int64_t end);
   // In double, at W and u = exp(v) (null: softmax of the scores), shifted. `largest`: max_c |w_jc|
-  // of the d + 1 features, which bounds the rounding of the scores. memory.other = C_i (e_{y_i} - u_i).
+  // of the d + 1 features, to bound rounding of scores. memory.other = C_i (e_{y_i} - u_i).
   LogisticSums (*inspect)(const Examples<T>&, const LogisticWeights<double>&, const double* largest,
                           const T* v, const ClassShift&, const LogisticMemory<double>&,
                           std::int64_t begin, std::int64_t end);
-  // The same at a W of type T with a row for each feature; the intercepts are bias * w, rounded to T.
+  // `inspect` at a W of type T with a row for each feature; intercepts are bias * w, rounded to T.
   LogisticSums (*inspect_held)(const Examples<T>&, const LogisticWeights<T>&, const double* largest,
                                const T* v, const ClassShift&, const LogisticMemory<double>&,
                                std::int64_t begin, std::int64_t end);
-  // memory.other of u = exp(v), shifted; `shape` has the layout.
+  // memory.other for u = exp(v), shifted; `shape` has the layout.
   void (*dual_sums)(const Examples<T>&, const LogisticWeights<double>& shape, const T* v,
                     const ClassShift&, const LogisticMemory<double>&, std::int64_t begin,
                     std::int64_t end);
-  // sums += sum_i x_i r_i^T over the examples [begin, end), in their order, with the r_i and the dense
-  // rows that the passes have left: a range of the d + 1 features, ascending in every row of X if it
-  // is not all, or of the columns (whole blocks of 64 bytes) of class-major sums.
+  // sums += sum_i x_i r_i^T over the examples [begin, end), in order, with the r_i and dense rows
+  // that the passes stored. A range of the d + 1 features (ascending in every row of X unless the
+  // range has all) or of the columns (whole blocks of 64 bytes) of class-major sums.
   void (*add)(const Csr<T>&, const LogisticWeights<T>& sums, const LogisticMemory<T>&,
               std::int64_t begin, std::int64_t end, const Range& features);
   void (*add_totals)(const Csr<T>&, const LogisticTotals&, const LogisticMemory<double>&,
                      std::int64_t begin, std::int64_t end, const Range& features,
                      const Range& classes);
-  // sums += sum_i x_i r_i^T over all rows, in their order, for a range of the d + 1 features of sums
-  // with a row for each feature. `steps` has r_i, rows of score_stride numbers.
+  // sums += sum_i x_i r_i^T over all rows, in order, for a range of the d + 1 features; `sums` has
+  // a row for each feature. `steps` has r_i, rows of score_stride numbers.
   void (*add_columns)(const Columns<T>&, const LogisticWeights<double>& sums, const double* steps,
                       std::int64_t n_rows, const Range& features);
 };

@@ -15,7 +15,7 @@
 
 namespace manyclass::MANYCLASS_ISA {
 
-// A row with values of type U; `values` is memory for them where X has another type.
+// A row with values of type U; `values` is memory for the values if X has a different type.
 template <class U, class T>
 inline Row<U> row_as(const Row<T>& row, U* values) {
   if constexpr (std::is_same_v<U, T>) {
@@ -26,7 +26,7 @@ inline Row<U> row_as(const Row<T>& row, U* values) {
   }
 }
 
-// The part of a row, with ascending features, that lies in a range of the d + 1.
+// The part of a row, with ascending features, in a range of the d + 1 features.
 template <class T>
 inline Row<T> part_of(const Row<T>& row, const Range& features, std::int64_t d) {
   if (features.first == 0 && features.last > d) return row;
@@ -53,7 +53,7 @@ inline void pack_rows(const Csr<T>& x, const LogisticWeights<U>& w, const Logist
   }
 }
 
-// out <- the scores of the examples [begin, end), as many rows.
+// out <- the scores of the examples [begin, end), one row each.
 template <class U, class T>
 inline void scores_of_rows(const Csr<T>& x, const LogisticWeights<U>& w,
                            const LogisticMemory<U>& memory, std::int64_t begin, std::int64_t end,
@@ -93,7 +93,7 @@ inline void add_tile(U* w, std::int64_t w_stride, const U* rows, std::int64_t st
   }
 }
 
-// The same for n_classes.
+// The sum for n_classes.
 template <int V, class U>
 inline void add_columns(U* w, std::int64_t w_stride, const U* rows, std::int64_t stride,
                         std::int64_t n, const U* steps, std::int64_t ld, std::int64_t n_classes) {
@@ -106,7 +106,7 @@ inline void add_columns(U* w, std::int64_t w_stride, const U* rows, std::int64_t
   }
 }
 
-// w += steps^T rows, for n rows, n_classes and n_columns of each (whole vectors).
+// w += steps^T rows, for n rows, n_classes and n_columns (whole vectors).
 template <class U>
 inline void add_product(U* w, std::int64_t w_stride, const U* rows, std::int64_t stride,
                         std::int64_t n, const U* steps, std::int64_t ld, std::int64_t n_classes,
@@ -121,7 +121,7 @@ inline void add_product(U* w, std::int64_t w_stride, const U* rows, std::int64_t
   }
 }
 
-// w_c += sum_b steps[b * ld + c] x_b for some classes and columns (whole vectors) of a class-major W.
+// w_c += sum_b steps[b * ld + c] x_b for some classes and columns (whole vectors), class-major.
 template <class U>
 inline void add_to_classes(const LogisticWeights<U>& w, const U* rows, std::int64_t n,
                            const U* steps, const Range& columns, const Range& classes) {
@@ -130,8 +130,8 @@ inline void add_to_classes(const LogisticWeights<U>& w, const U* rows, std::int6
               classes.last - classes.first, columns.last - columns.first);
 }
 
-// sums += sum_i x_i r_i^T over the examples [begin, end), whose r_i are rows of memory.other: a range
-// of the d + 1 features of `sums` or, class-major, of its columns.
+// sums += sum_i x_i r_i^T over the examples [begin, end), with rows r_i of memory.other: a range of
+// the d + 1 features of `sums` or, class-major, of its columns.
 template <class U, class T>
 inline void add_rows(const Csr<T>& x, const LogisticWeights<U>& sums,
                      const LogisticMemory<U>& memory, std::int64_t begin, std::int64_t end,

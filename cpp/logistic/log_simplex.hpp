@@ -1,5 +1,5 @@
 #pragma once
-// Softmax of the scores of one example, and its block of the dual: u in the unit simplex, kept as
+// Softmax of the scores of one example, and its block of the dual: u in the unit simplex, stored as
 // v = log u. Arrays are whole vectors, padded with kNoClass and kNoLog.
 #include <algorithm>
 #include <cmath>
@@ -49,12 +49,12 @@ inline double log_sum_exp(const T* s, std::size_t n) {
 }
 
 // Newton's method for v_c + a exp(v_c) = r_c - theta, sum_c exp(v_c) = 1, in v and theta jointly,
-// from the v given; then v is normalized, and u = exp(v). With h_c = 1 / (1 + a u_c) and
+// starting at the given v; then v is normalized, and u = exp(v). With h_c = 1 / (1 + a u_c) and
 // e_c = r_c - v_c - a u_c: theta = (sum u h e + sum u - 1) / sum u h, v_c += h_c (e_c - theta).
 template <class T>
 inline void solve_log_simplex(const T* r, T a, std::size_t n, T* v, T* u) {
   constexpr int kSteps = 12;
-  constexpr T kLongest = 3;  // of a change of v: its exponential is far from linear
+  constexpr T kLongest = 3;  // longest change of v: its exponential is far from linear
   constexpr T kNear = sizeof(T) == 4 ? static_cast<T>(1e-2) : static_cast<T>(1e-5);
   const Vector<T> zero = {}, one = zero + 1, longest = zero + kLongest;
   Vector<T> left = {};
@@ -89,8 +89,8 @@ inline void solve_log_simplex(const T* r, T a, std::size_t n, T* v, T* u) {
   }
 }
 
-// sum_c u_c log(u_c / p_c) of u = exp(v) and p = exp(w), both of sum 1: terms u_c (t - 1) + p_c with
-// t = v_c - w_c, none of them negative, by a series where t is small.
+// sum_c u_c log(u_c / p_c) for u = exp(v) and p = exp(w), both with sum 1: terms u_c (t - 1) + p_c
+// with t = v_c - w_c, all non-negative, computed by a series if t is small.
 template <class T>
 inline double divergence(const T* u, const T* v, const T* p, const T* w, std::size_t n) {
   const Vector<T> zero = {}, small = zero + static_cast<T>(0.25);

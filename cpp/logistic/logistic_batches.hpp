@@ -1,6 +1,6 @@
 #pragma once
-// Memory for visits of multinomial logistic regression, and visits in batches of dense rows by a team
-// of threads (dense_rows/batch_loop.hpp).
+// Memory for visits of multinomial logistic regression, and visits in batches of dense rows by a
+// team of threads (dense_rows/batch_loop.hpp).
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
@@ -33,7 +33,7 @@ class OwnedLogisticMemory {
   AlignedArray<U> rows_, gram_, scores_, other_, values_;
 };
 
-// Kernels of dense rows, and those of the formulation.
+// Kernels of dense rows, and kernels of the formulation.
 template <class T>
 struct LogisticBatchKernels {
   const RowKernels<T>& rows;
@@ -41,7 +41,7 @@ struct LogisticBatchKernels {
 };
 
 // Callbacks of run_batches for the examples `order`. There is memory for the rows of three batches,
-// what is prepared of two, and the scores of one.
+// the prepared data of two batches, and the scores of one batch.
 template <class T>
 class LogisticBatches {
  public:

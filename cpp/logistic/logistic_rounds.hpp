@@ -1,6 +1,6 @@
 #pragma once
-// Visits of multinomial logistic regression in rounds (logistic/round_visits.hpp): a team of threads
-// shares the batches of a round, then the tiles of W, which the round's step changes
+// Visits of multinomial logistic regression in rounds (logistic/round_visits.hpp). A team of
+// threads shares the batches of a round, then the tiles of W that the round changes
 // (threads/rounds.hpp).
 #include <algorithm>
 #include <array>
@@ -24,7 +24,7 @@ namespace manyclass {
 template <class T>
 class LogisticRounds {
  public:
-  // `n_batches`: of a round at most. `shape` is that of W.
+  // `n_batches`: the maximum number in a round. `shape` is the shape of W.
   LogisticRounds(const Examples<T>& examples, const LogisticBatchKernels<T>& kernels,
                  const LogisticWeights<T>& shape, std::size_t n_batches)
       : examples_(examples),
@@ -127,7 +127,7 @@ class LogisticRounds {
     kernels_.rows.score(batch, {w.data, w.n_features, w.n_classes, w.stride}, 0, w.n_classes);
   }
 
-  // Memory is made by the thread that needs it first.
+  // Each thread allocates the memory that it needs first.
   Batch& batch_of(std::size_t b, const LogisticWeights<T>& w) {
     if (!batches_[b]) batches_[b] = std::make_unique<Batch>(w);
     return *batches_[b];

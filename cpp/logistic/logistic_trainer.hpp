@@ -45,7 +45,7 @@ class LogisticTrainer {
     problem_->check_all_labelled();
   }
 
-  // Threads of all that follows.
+  // Set the number of threads of all later calls.
   void use_threads(int n_threads) {
     require(n_threads >= 1, "n_threads must be positive");
     team_ = std::make_unique<ThreadTeam>(n_threads);
@@ -54,8 +54,8 @@ class LogisticTrainer {
     rounds_.reset();
   }
 
-  // One loop over all examples in random order. Of dense rows, threads share the batches of rounds or,
-  // if they are few, the classes.
+  // One loop over all examples in random order. With dense rows, threads share the batches of
+  // rounds or, if there are few threads, the classes.
   SweepResult visit(MatrixView<T> weights, MatrixView<T> v, bool fresh, bool class_major,
                     std::uint64_t seed) {
     const LogisticWeights<T> w = view<T>(weights, class_major);
@@ -110,8 +110,8 @@ class LogisticTrainer {
         [](auto&&...) {});
   }
 
-  // At W in double and u = exp(v), or the softmax where v is null; `sums`, if it is not null, and
-  // `left`, if it is not empty, are added to. `largest`: max_c |w_jc| of the d + 1 features.
+  // At W in double and u = exp(v), or the softmax if v is null. Adds to `sums`, unless it is null,
+  // and to `left`, unless it is empty. `largest`: max_c |w_jc| of the d + 1 features.
   LogisticSums inspect(MatrixView<double> weights, std::span<const double> largest,
                        const MatrixView<T>* v, const ClassShift& by, const MatrixView<double>* sums,
                        std::span<double> left, bool class_major) {
@@ -135,7 +135,7 @@ class LogisticTrainer {
     });
   }
 
-  // Of u = exp(v); `sums` may be null.
+  // For u = exp(v); `sums` may be null.
   void dual_sums(MatrixView<T> v, const ClassShift& by, const MatrixView<double>* sums,
                  std::span<double> left, bool class_major) {
     check_duals(v);
@@ -150,13 +150,13 @@ class LogisticTrainer {
   const Problem<T>& problem() const { return *problem_; }
 
  private:
-  // What passes know of W where they add to none.
+  // The shape of W for passes that do not add to sums.
   LogisticWeights<double> no_sums() const {
     return {nullptr, problem_->n_features(), problem_->n_classes(), 0, false};
   }
 
-  // Whether W(u) is summed up feature by feature (logistic/passes.hpp), for which X and the
-  // steps of all rows are copied: into less than twice the memory of the sums.
+  // Whether W(u) is summed feature by feature (logistic/passes.hpp). This copies X and the steps of
+  // all rows, which must take less than twice the memory of the sums.
   bool sums_by_columns(const LogisticWeights<double>& w) const {
     const std::int64_t n = problem_->n_rows(), ld = score_stride<double>(w.n_classes);
     if (w.class_major || n >= w.n_features) return false;
@@ -188,7 +188,7 @@ class LogisticTrainer {
     });
   }
 
-  // f(range) for ranges of n features, by all threads, with polls.
+  // f(range) for ranges of n features, on all threads, with polls.
   template <class F>
   void in_ranges(std::int64_t n, F f) {
     constexpr std::int64_t kRange = 256, kBetweenPolls = 1 << 13;
@@ -264,7 +264,7 @@ class LogisticTrainer {
     return result;
   }
 
-  // Sums over all batches of inspect(memory, begin, end), and the totals of what it leaves.
+  // Sums over all batches of inspect(memory, begin, end), and the totals of its residuals.
   template <class Inspect>
   LogisticSums totals(const LogisticWeights<double>& w, const MatrixView<double>* sums,
                       std::span<double> left, Inspect inspect) {
@@ -276,7 +276,7 @@ class LogisticTrainer {
     });
   }
 
-  // The same, whose sums are add(member, size of the team, memory, begin, end) for every block.
+  // The sums, with add(member, size of the team, memory, begin, end) for every block.
   template <class Inspect, class Add>
   LogisticSums class_sums(const LogisticWeights<double>& w, std::span<double> left, Inspect inspect,
                           Add add) {
@@ -314,7 +314,7 @@ class LogisticTrainer {
     return (static_cast<std::size_t>(problem_->n_rows()) + kBatchRows - 1) / kBatchRows;
   }
 
-  // f(begin, end) for parts of the examples in whole batches, of some 20 ms for one thread, with
+  // f(begin, end) for parts of the examples in whole batches, about 20 ms for one thread, with
   // polls between them.
   template <class F>
   void in_parts(F f) const {
@@ -352,7 +352,7 @@ class LogisticTrainer {
     });
   }
 
-  // What a member of a team adds to: a range of features or, class-major, of columns.
+  // The range to which a member of a team adds: features or, class-major, columns.
   template <class U>
   Range share(const LogisticWeights<U>& w, int member, int size) const {
     if (w.class_major) return columns_of<U>(member, size, w.stride);

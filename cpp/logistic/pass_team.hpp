@@ -1,8 +1,8 @@
 #pragma once
-// Passes over the examples by a team of threads, which add to one array of the shape of W. They take
-// the batches of a block of examples, whose residuals (memory.other of logistic/kernels.hpp) they
-// leave in memory; then each adds those of the whole block to its own range of features. Every sum
-// has its terms in the order of the examples, so the result does not depend on the number of threads.
+// Passes over the examples by a team of threads, which add to one array with the shape of W. The
+// threads take batches of a block of examples and store their residuals (memory.other of
+// logistic/kernels.hpp). Then each thread adds the residuals of the block to its range of features.
+// Every sum has its terms in the order of the examples, for any number of threads.
 #include <algorithm>
 #include <atomic>
 #include <cstddef>
@@ -15,7 +15,7 @@
 
 namespace manyclass {
 
-// Memory of a team for two blocks, of so many batches each, and what threads need for a batch.
+// Memory of a team for two blocks of n_batches_ batches, and memory of each thread for a batch.
 template <class U>
 class PassMemory {
  public:
@@ -29,13 +29,13 @@ class PassMemory {
         scores_(n_threads * kBatchRows * ld_),
         values_(n_threads * longest_row_) {}
 
-  // Batches of a block, for a team of so many threads. One thread adds to the sums batch by batch,
-  // whose rows of X are in the first cache.
+  // Number of batches of a block, for a team of n_threads. One thread adds to the sums batch by
+  // batch, while the rows of X are in the first cache.
   std::int64_t batches_of(int n_threads) const {
     const std::int64_t batch = kBatchRows * (row_ + ld_);
     return n_threads == 1 ? 1 : n_threads * std::clamp<std::int64_t>(kNumbers / batch, 1, kBatches);
   }
-  // For batch `slot` of one block (`turn` 0) or the other (1), and a thread.
+  // Memory for batch `slot` of one block (`turn` 0) or the other (1), and a thread.
   LogisticMemory<U> view(int member, std::int64_t turn, std::int64_t slot) const {
     const std::int64_t first = (turn * n_batches_ + slot) * kBatchRows;
     return {rows_.data() + first * row_, nullptr, scores_.data() + member * kBatchRows * ld_,
@@ -44,8 +44,8 @@ class PassMemory {
 
  private:
   static constexpr std::int64_t kBlock = 64 / sizeof(U);
-  static constexpr std::int64_t kBatches = 8;        // of a thread, so that it rarely waits
-  static constexpr std::int64_t kNumbers = 1 << 16;  // of a thread, so that they stay in its cache
+  static constexpr std::int64_t kBatches = 8;        // per thread, so that it rarely waits
+  static constexpr std::int64_t kNumbers = 1 << 16;  // per thread, so that they stay in its cache
 
   std::int64_t row_, ld_;
   std::size_t longest_row_;
@@ -54,7 +54,7 @@ class PassMemory {
 };
 
 // fill(memory, begin, end) for every batch of the examples [first, last), and add(member, memory,
-// begin, end) by all threads for every block, in order.
+// begin, end) on all threads for every block, in order.
 template <class U, class Fill, class Add>
 void run_pass(ThreadTeam& team, const PassMemory<U>& memory, std::int64_t first, std::int64_t last,
               Fill fill, Add add) {
@@ -71,7 +71,7 @@ void run_pass(ThreadTeam& team, const PassMemory<U>& memory, std::int64_t first,
         const std::int64_t at = first + batch * kBatchRows;
         fill(memory.view(member, t % 2, batch % n_batches), at, std::min(at + kBatchRows, end));
       }
-      // A thread comes to the next block but one when all have left this one.
+      // A thread reaches the next block but one when all threads have left this block.
       barrier.arrive_and_wait(true);
       add(member, memory.view(member, t % 2, 0), begin, end);
     }

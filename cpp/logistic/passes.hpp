@@ -1,5 +1,5 @@
 #pragma once
-// Passes over the examples that change no u: gradient and curvature of P, and certificates
+// Passes over the examples that do not change u: gradient and curvature of P, and certificates
 // (logistic/kernels.hpp).
 #include <algorithm>
 #include <cmath>
@@ -23,7 +23,7 @@ namespace manyclass::MANYCLASS_ISA {
 
 inline constexpr double kUnit = std::numeric_limits<double>::epsilon() / 2;
 
-// The scores of the examples [begin, end) of a batch at W, their base scores among them; dense rows
+// The scores at W of the examples [begin, end) of a batch, including base scores; dense rows
 // are packed first.
 template <class T, class U>
 inline void put_scores(const Examples<T>& examples, const LogisticWeights<U>& w,
@@ -36,8 +36,8 @@ inline void put_scores(const Examples<T>& examples, const LogisticWeights<U>& w,
   }
 }
 
-// The part of a distribution p that is not at y, summed without it: 1 - p_y has no digits left
-// where p_y is near 1.
+// The sum of p_c over c != y, summed without p_y: 1 - p_y would lose all digits if p_y is
+// near 1.
 template <class U>
 inline double rest_of(U* p, std::size_t n, std::int64_t y) {
   const U own = p[y];
@@ -48,17 +48,17 @@ inline double rest_of(U* p, std::size_t n, std::int64_t y) {
   return total<U>(sum);
 }
 
-// log p_y, given the rest of p, or as it is where p_y is small.
+// log p_y from the rest of p, or `otherwise` if p_y is small.
 inline double log_own(double rest, double otherwise) {
   return rest < 0.5 ? std::log1p(-rest) : otherwise;
 }
 
-// Results of a pass for an example: C_i times its loss, and sum_{c != y} p_c.
+// Results of a pass for an example: C_i times the loss, and sum_{c != y} p_c.
 struct LossAndRest {
   double loss, rest;
 };
 
-// p <- softmax(s), which may be the same memory.
+// p <- softmax(s); p and s may be the same memory.
 template <class T, class U>
 inline LossAndRest loss_and_softmax(const Examples<T>& examples, std::int64_t i,
                                     std::int32_t n_classes, U* s, U* p) {
@@ -88,7 +88,7 @@ double logistic_gradient(const Examples<T>& examples, const LogisticWeights<T>& 
   return loss;
 }
 
-// With p the softmax and t the scores of the direction: C_i (p t - p (p . t)) for every row.
+// For the softmax p and the scores t of the direction: C_i (p t - p (p . t)) for every row.
 template <class T>
 void logistic_curvature(const Examples<T>& examples, const LogisticWeights<T>& w,
                         const LogisticWeights<T>& direction, const LogisticMemory<T>& memory,
@@ -124,7 +124,7 @@ void logistic_log_softmax(const Examples<T>& examples, const LogisticWeights<T>&
   }
 }
 
-// u <- u less what leaves every class, plus what enters (ClassShift); n classes.
+// u <- u minus the lost part of every class, plus the distributed part (ClassShift); n classes.
 inline void shift(const ClassShift& by, std::int64_t n, double* u) {
   if (!by.leaves) return;
   double left = 0;
@@ -154,7 +154,7 @@ inline double entropy_of(const double* u, std::int64_t n, std::int64_t y, double
   return u[y] > 0 ? sum - u[y] * log_own(rest, std::log(u[y])) : sum;
 }
 
-// u <- its row of W(u), C_i (e_y - u)
+// u <- the row of the example in W(u), C_i (e_y - u)
 template <class T>
 inline void residual_of(const Examples<T>& examples, std::int64_t i, std::int64_t n, double rest,
                         double* u) {
@@ -164,8 +164,8 @@ inline void residual_of(const Examples<T>& examples, std::int64_t i, std::int64_
   std::fill(u + n, u + score_stride<double>(static_cast<std::int32_t>(n)), 0.0);
 }
 
-// Of an example: how far its computed scores may be from the exact ones (Higham 2002, sec. 3.1),
-// and
+// Values of an example: a bound of the errors of its computed scores
+// (Higham 2002, sec. 3.1), and
 // ||x||^2 without the appended feature.
 struct RowBounds {
   double score_error, square;
@@ -173,7 +173,7 @@ struct RowBounds {
 
 template <class T>
 inline RowBounds bounds_of(const Csr<T>& x, std::int64_t i, const double* largest) {
-  constexpr int kSums = 4;  // under way at once
+  constexpr int kSums = 4;  // sums in progress
   const Row<T> row = x.row(i);
   double sizes[kSums] = {}, squares[kSums] = {};
   const auto add = [&](int u, std::int64_t p) {
@@ -192,11 +192,11 @@ inline RowBounds bounds_of(const Csr<T>& x, std::int64_t i, const double* larges
           (squares[0] + squares[1]) + (squares[2] + squares[3])};
 }
 
-// sum_c u_c log(u_c / p_c), with p the softmax of s and loss = -log p_y: the term of P - D of one
-// example. As u sums to 1, it is the loss less sum_{c != y} u_c (s_c - s_y) and the entropy of u.
-// Where u and p are near e_y, all three are small, and so is their rounding. Returned: an upper
-// bound of the term, and one of the rounding of the loss, whose derivative by the scores is p - e_y
-// and 1 - p_y <= min(1, loss).
+// sum_c u_c log(u_c / p_c), with p the softmax of s and loss = -log p_y: the term of P - D of an
+// example. As u sums to 1, it is the loss minus sum_{c != y} u_c (s_c - s_y) and the entropy of u.
+// If u and p are near e_y, all three are small, and so is their rounding error. Returned: an upper
+// bound of the term, and a bound of the rounding error of the loss, whose derivative by the scores
+// is p - e_y, with 1 - p_y <= min(1, loss).
 struct GapAndError {
   double gap, loss_error;
 };
@@ -215,7 +215,7 @@ inline GapAndError gap_of(const double* s, std::int64_t n, std::int64_t y, const
   return {gap + loss_error + of_scores * rest + rounding * entropy, loss_error};
 }
 
-// The scores of the examples [begin, end) in double, their base scores among them.
+// The scores of the examples [begin, end) in double, including base scores.
 template <class T, class U>
 inline void put_double_scores(const Examples<T>& examples, const LogisticWeights<U>& w,
                               const LogisticMemory<double>& memory, std::int64_t begin,
@@ -302,11 +302,11 @@ void logistic_add_totals(const Csr<T>& x, const LogisticTotals& totals,
   }
 }
 
-// Sums feature by feature: where there are fewer rows than features, the steps of all rows stay in
-// the caches, and an array like W is written once, from its first to its last row.
-inline constexpr std::int64_t kStepsAhead = 8;  // of a feature, whose steps are fetched
+// Sums feature by feature. If there are fewer rows than features, the steps of all rows stay in the
+// caches, and an array like W is written once, from its first row to its last row.
+inline constexpr std::int64_t kStepsAhead = 8;  // features ahead, whose steps are prefetched
 
-// out += sum_p x_p r_p for V vectors of classes, in the order of p; r_p are the steps of row(p).
+// out += sum_p x_p r_p for V vectors of classes, in the order of p; r_p is the step of row(p).
 template <int V, class RowAt, class ValueAt>
 inline void add_entries(std::int64_t n, RowAt row, ValueAt value, const double* steps,
                         std::int64_t ld, double* out) {
@@ -325,7 +325,7 @@ inline void add_entries(std::int64_t n, RowAt row, ValueAt value, const double* 
   for (int v = 0; v < V; ++v) store(out + v * kL, sum[v]);
 }
 
-// The same for all `ld` classes.
+// The sum for all `ld` classes.
 template <class RowAt, class ValueAt>
 inline void add_all_classes(std::int64_t n, RowAt row, ValueAt value, const double* steps,
                             std::int64_t ld, double* out) {

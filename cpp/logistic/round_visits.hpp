@@ -1,14 +1,14 @@
 #pragma once
 // Visits of a batch of dense rows in a round (threads/rounds.hpp), exactly and in order
-// (logistic/visits.hpp), apart from the other batches. Along the steps u' - u of the round, the
-// entropy is at least linear, as it is concave:
+// (logistic/visits.hpp), independent of the other batches. The entropy is concave, so along the
+// steps u' - u of the round it is at least linear:
 //
 //   D(u + theta (u' - u)) >= D(u) + theta L - theta^2 / 2 ||Delta W||^2
 //   L = sum_i C_i ((u'_i - u_i) . s_i + H(u'_i) - H(u_i)),   Delta W = sum_i x_i d_i^T
 //
-// with the scores s at the W of the round and d_i = C_i (u_i - u'_i). A visit sees s + h, with h the
-// corrections within the batch; as u' is the best there, L_i is ||x_i||^2 ||d_i||^2 + d_i . h_i
-// + C_i KL(u_i || u'_i), which rounding does not cancel.
+// with the scores s at the W of the round and d_i = C_i (u_i - u'_i). A visit uses s + h, with the
+// corrections h within the batch. As u' is the maximum for s + h, L_i is ||x_i||^2 ||d_i||^2
+// + d_i . h_i + C_i KL(u_i || u'_i), a sum without cancellation.
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
@@ -38,7 +38,7 @@ inline double slope_of_step(const T* d, const T* h, T q, std::size_t n) {
   return total<T>(sum);
 }
 
-// Visits of a scored batch, whose scores become its steps; memory.other keeps the u before.
+// Visits of a scored batch, which replace the scores by steps; memory.other keeps the old u.
 template <class T>
 SweepResult logistic_visit_apart(const Examples<T>& examples, std::int32_t n_classes, T* v,
                                  bool fresh, const LogisticMemory<T>& memory,
@@ -69,7 +69,7 @@ SweepResult logistic_visit_apart(const Examples<T>& examples, std::int32_t n_cla
   return result;
 }
 
-// W += factor Delta W for a tile, of all batches of a round; returns ||Delta W||^2 there.
+// W += factor Delta W for a tile, over all batches of a round; returns its ||Delta W||^2.
 template <class T>
 double logistic_add_round(std::span<const LogisticSteps<T>> batches, const LogisticWeights<T>& w,
                           const Tile& tile, double factor) {
@@ -94,7 +94,7 @@ double logistic_add_round(std::span<const LogisticSteps<T>> batches, const Logis
   return total<T>(squares);
 }
 
-// u <- u_before + theta (u - u_before) for a batch, whose u before are in memory.other.
+// u <- u_before + theta (u - u_before) for a batch; memory.other has u_before.
 template <class T>
 void logistic_shorten(std::int32_t n_classes, T* v, const LogisticMemory<T>& memory,
                       std::span<const std::int32_t> batch, double theta) {
@@ -106,7 +106,7 @@ void logistic_shorten(std::int32_t n_classes, T* v, const LogisticMemory<T>& mem
     for (std::int64_t c = 0; c < ld; c += kLanes<T>) {
       store(u + c, (1 - part) * load(u + c) + part * exponential<T>(load(vi + c)));
     }
-    // Where u underflows, what it was before counts as 0.
+    // If u underflows, its old value counts as 0.
     for (std::int64_t c = 0; c < n_classes; ++c) {
       vi[c] = u[c] > std::numeric_limits<T>::min() ? std::log(u[c]) : vi[c] + log_part;
     }

@@ -1,11 +1,11 @@
 #pragma once
-// Visits of the sequential dual method for multinomial logistic regression: D is maximized over the
-// u of one example, all others fixed. With a = C_i ||x_i||^2, r_c = s_c + a u_c (u before):
+// Visits of the sequential dual method for multinomial logistic regression. D is maximized over the
+// u of one example, with all others fixed. With a = C_i ||x_i||^2, r_c = s_c + a u_c (old u):
 //
 //   v_c + a exp(v_c) = r_c - theta,  sum_c exp(v_c) = 1;   W += C_i x_i (u_before - u)^T
 //
-// Dense rows are visited in batches with exact corrections (dense_rows/batched_visits.hpp), others
-// one by one. Sources: logistic/kernels.hpp; mathematics of the block: Yu, Huang, Lin 2011, sec. 4.
+// Dense rows are visited in batches with exact corrections (dense_rows/batched_visits.hpp), other
+// rows one by one. Sources: logistic/kernels.hpp; the block: Yu, Huang, Lin 2011, sec. 4.
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
@@ -24,7 +24,7 @@
 
 namespace manyclass::MANYCLASS_ISA {
 
-// The u before the visits of examples [first, last) of a batch, rows of memory.other.
+// The old u of examples [first, last) of a batch, as rows of memory.other.
 template <class T>
 void logistic_prepare(std::int32_t n_classes, const T* v, bool fresh,
                       const LogisticMemory<T>& memory, std::span<const std::int32_t> batch,
@@ -41,7 +41,7 @@ void logistic_prepare(std::int32_t n_classes, const T* v, bool fresh,
 template <class T>
 class LogisticVisitor {
  public:
-  // `u` is memory of a row of scores.
+  // `u` is memory for a row of scores.
   LogisticVisitor(const Examples<T>& examples, std::int32_t n_classes, T* v, bool fresh, T* u)
       : examples_(examples),
         n_classes_(n_classes),
@@ -50,7 +50,7 @@ class LogisticVisitor {
         fresh_(fresh),
         u_(u) {}
 
-  // `s`: w_c . x of example i; they become its step, C_i (u_before - u). `old`: u_before, prepared.
+  // `s`: w_c . x of example i, replaced by its step, C_i (u_before - u). `old`: u_before, prepared.
   void visit(std::int64_t i, T* s, T* old, SweepResult& result) {
     T* v = v_ + i * static_cast<std::int64_t>(n_);
     const auto y = examples_.labels[i];
@@ -75,7 +75,7 @@ class LogisticVisitor {
   }
 
  private:
-  // Fill in where the search for the new u begins. Returns sum_c u_c (s_c - v_c) of the old one.
+  // Set the starting point of the search for the new u. Returns sum_c u_c (s_c - v_c) of the old u.
   double begin(std::size_t y, const T* s, T* v, T* old) {
     if (fresh_) {
       std::fill_n(old, n_, T{0});
@@ -136,7 +136,7 @@ SweepResult logistic_visits(const Examples<T>& examples, const LogisticWeights<T
   return result;
 }
 
-// Visits of a batch, whose scores become its steps.
+// Visits of a batch, which replace its scores by its steps.
 template <class T>
 SweepResult logistic_visit_batch(const Examples<T>& examples, std::int32_t n_classes, T* v,
                                  bool fresh, const LogisticMemory<T>& memory,
