@@ -59,7 +59,7 @@ class ShardScorer {
                            : sum_of_losses(s, n, offset, f.loss);
   }
 
-  // Those of the shard's classes with z > 0, and y.
+  // The scores of the shard's classes with z > 0, and of y.
   void score_support(std::int64_t i, std::span<const DualEntry<T>> z, T* support,
                      ShardScores<T>& score) const {
     std::int32_t* labels = scratch_.labels;
@@ -93,7 +93,7 @@ class ShardScorer {
     score = -std::numeric_limits<T>::infinity();
   }
 
-  // Of a class of another shard.
+  // The score of a class of a different shard.
   T own_score(const Row<T>& row, std::int32_t y) const {
     const int shard = y / w_.shard_size;
     const std::int32_t label = y - w_.first(shard);

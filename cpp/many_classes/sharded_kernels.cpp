@@ -22,8 +22,8 @@
 
 namespace manyclass::MANYCLASS_ISA {
 
-// Gap, loss and largest violation of rows [begin, end). `all` has room for all classes, `some` for
-// those of a shard.
+// Gap, loss and largest violation of rows [begin, end). `all` is memory for the scores of all
+// classes, `some` for the classes of a shard.
 template <class T>
 GapSums inspect_shards(const Examples<T>& examples, const ShardedWeights<T>& w,
                        const DualLists<T>& z, const CertifiedWeights& at, double* all, double* some,

@@ -1,10 +1,10 @@
 #pragma once
 // The kernels of many_classes/sharded_kernels.hpp: batches of visits for relative margins
-// (Crammer-Singer, Weston-Watkins), W in tables.
+// (Crammer-Singer, Weston-Watkins), with W in tables.
 //
-// Given and returned: as for dual/dense_sweep.hpp. A visit of all classes adds only the few classes
-// with the largest xi to the example's block; the others wait for the next loop. Source: Keerthi et
-// al. 2008, sec. 2; the list of active classes is that of its shrinking heuristic.
+// Input and output are the same as in dual/dense_sweep.hpp. A visit of all classes adds only the
+// few classes with the largest xi to the block; the others wait for the next loop. Source: Keerthi
+// et al. 2008, sec. 2; the list of active classes is the one of its shrinking heuristic.
 #include <algorithm>
 #include <limits>
 #include <span>
@@ -22,7 +22,7 @@
 
 namespace manyclass::MANYCLASS_ISA {
 
-// x . x' of rows whose features ascend.
+// x . x' of rows with ascending features.
 template <class T>
 inline double inner_product(const Row<T>& a, const Row<T>& b) {
   double sum = static_cast<double>(a.bias) * static_cast<double>(b.bias);
@@ -35,7 +35,7 @@ inline double inner_product(const Row<T>& a, const Row<T>& b) {
   return sum;
 }
 
-// The visits of a batch once all threads have its scores.
+// The visits of a batch after all threads have computed its scores.
 template <class T>
 class BatchVisitor : public ExampleSubproblem<T> {
  public:
@@ -47,7 +47,7 @@ class BatchVisitor : public ExampleSubproblem<T> {
         shard_size_(batch.shard_size),
         scratch_(scratch) {}
 
-  // Of example b, the scores brought up to date by the steps before it.
+  // The summary of example b, with scores updated by the steps before it.
   BlockSummary summarize(std::size_t b, std::span<const DualEntry<T>> z) {
     const std::int64_t i = rows_[b];
     const ExampleCosts costs = this->examples_.costs_of(i);
@@ -67,7 +67,7 @@ class BatchVisitor : public ExampleSubproblem<T> {
     return found;
   }
 
-  // scratch.moved[c] = the change of its scores by the steps before example b; `forget` clears it.
+  // scratch.moved[c] = the change of the scores by the steps before example b; `forget` clears it.
   void bring_up_to_date(std::size_t b) {
     const Row<T> row = this->examples_.x.row(rows_[b]);
     for (std::size_t e = 0; e < b; ++e) {
@@ -111,7 +111,7 @@ class BatchVisitor : public ExampleSubproblem<T> {
     return {scratch_.steps + begin, scratch_.step_ends[b] - begin};
   }
 
-  // The classes that violate most, of all shards.
+  // Add the classes with the largest violations, of all shards.
   void enter(std::size_t b, std::size_t wanted, const ExampleCosts& costs, BlockSummary& found) {
     for (int shard = 0; shard < batch_.n_shards; ++shard) scratch_.taken[shard] = 0;
     for (std::size_t n = 0; n < wanted; ++n) {

@@ -1,5 +1,5 @@
 #pragma once
-// The threads that visit examples, a shard of the classes for each
+// The threads that visit examples, each with a shard of the classes
 // (many_classes/sharded_kernels.hpp).
 #include <algorithm>
 #include <cstddef>
@@ -43,7 +43,7 @@ class OwnedShardScratch {
   OwnedShardScratch(const OwnedShardScratch&) = delete;
   OwnedShardScratch& operator=(const OwnedShardScratch&) = delete;
 
-  // Resized for the steps of this batch.
+  // The memory, resized for the steps of this batch.
   ShardScratch<T> view(const DualLists<T>& z, std::span<const std::int32_t> rows, T* carry) {
     std::size_t size = 0;
     for (const std::int32_t i : rows) {
@@ -100,7 +100,7 @@ class ShardTeam {
   // Set the number of threads, each with some shards.
   void limit(int n_threads) { team_.limit(n_threads); }
 
-  // Visit the rows; those that stay active go to `active` (may be `rows`).
+  // Visit the rows; write the rows that stay active to `active` (may be `rows`).
   SweepResult visit(const Examples<T>& examples, DualLists<T>& z,
                     std::span<const std::int32_t> rows, bool shrunk, double min_gap,
                     std::int32_t* active) {
@@ -119,7 +119,7 @@ class ShardTeam {
                    [&](int shard) { kernels_.move(examples, w_, part, shard, member.scratch); });
       });
       if (!moved) return false;
-      // The other threads may score the next batch already.
+      // The other threads may already score the next batch.
       if (member.number == 0)
         member.attempt([&] { settle(z, part, member.scratch, found, active, sum); });
       return true;
@@ -127,7 +127,7 @@ class ShardTeam {
     return sum;
   }
 
-  // Gap, loss and largest violation of rows [begin, end), some for each thread; nothing changes.
+  // Gap, loss and largest violation of rows [begin, end), shared by the threads; changes nothing.
   GapSums inspect(const Examples<T>& examples, const DualLists<T>& z, const CertifiedWeights& at,
                   std::int64_t begin, std::int64_t end) {
     const auto size = std::ssize(team_);
@@ -144,7 +144,7 @@ class ShardTeam {
     return sum;
   }
 
-  // W <- W(z), the classes of a shard in each thread.
+  // W <- W(z); each thread computes the classes of its shards.
   RebuildError rebuild(const Examples<T>& examples, const DualLists<T>& z, const Poll& poll) {
     for (HashTables<T>& tables : w_.shards) tables.clear();
     std::vector<RebuildError> errors(w_.shards.size());
@@ -165,8 +165,8 @@ class ShardTeam {
   }
 
  private:
-  // One thread in a run over batches. An error is kept until all have stopped: a thread that fails
-  // must still reach the next barrier.
+  // One thread of a run over batches. Errors are stored until all threads have stopped: a thread
+  // that fails must still reach the next barrier.
   struct Member {
     std::size_t number;
     ShardScratch<T> scratch{};
@@ -189,8 +189,8 @@ class ShardTeam {
     }
   };
 
-  // Call visit(member, barrier, batch) for all batches of the rows in all threads, while it returns
-  // true. It must return the same in all threads.
+  // Call visit(member, barrier, batch) for all batches of the rows on all threads, while it returns
+  // true. The result must be the same on all threads.
   template <class Visit>
   void in_batches(std::span<const std::int32_t> rows, Visit visit) {
     Barrier barrier(team_.size());
@@ -240,7 +240,7 @@ class ShardTeam {
   ShardedWeights<T>& w_;
   ThreadTeam team_;
   Batch<T> batch_;
-  std::vector<T> carry_;  // low digits of the intercepts, whichever thread moves a class
+  std::vector<T> carry_;  // low digits of the intercepts, shared by all threads
   std::vector<std::unique_ptr<OwnedShardScratch<T>>> scratch_;
 };
 
