@@ -1,6 +1,6 @@
 #pragma once
-// Arrays of the size of W for the Newton method: T where kernels work on them, double where the
-// steps of many examples add up.
+// Arrays with the size of W for the Newton method: T in kernels, double for sums of the steps of
+// many examples.
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
@@ -57,7 +57,7 @@ class NewtonArrays {
   void clear(const AlignedArray<V>& w) const {
     std::fill_n(w.data(), numbers_, V{0});
   }
-  // Restore a zero sum over the classes: the same rounding error in every example would add up.
+  // Restore the zero sum over the classes: all examples have the same rounding error; it adds up.
   void centre(const Array& w) const {
     if (examples_.formulation.relative || examples_.formulation.centred) kernels_.centre(view(w));
   }

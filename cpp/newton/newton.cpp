@@ -1,4 +1,4 @@
-// The proximal Newton method for engines of floats and of doubles.
+// The proximal Newton method for engines of floats and doubles.
 #include "newton/newton.hpp"
 
 #include <memory>

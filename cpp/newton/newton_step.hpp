@@ -27,7 +27,7 @@ class ConjugateGradients {
         direction_(arrays.numbers()),
         product_(arrays.numbers()) {}
 
-  // step <- about -H^-1 gradient; false if nothing was found. multiply(p, out): out <- H p;
+  // step <- about -H^-1 gradient; false if there is no step. multiply(p, out): out <- H p;
   // precondition(r, out): out <- about H^-1 r; is_spent(): whether the work budget is used up.
   template <class Multiply, class Precondition, class IsSpent>
   bool solve(const Array& gradient, const Array& step, int most_turns, Multiply multiply,
@@ -56,7 +56,7 @@ class ConjugateGradients {
   }
 
  private:
-  static constexpr double kForcing = 0.5;  // ends at this part of the gradient
+  static constexpr double kForcing = 0.5;  // the residual at the end, relative to the gradient
 
   double length(const Array& a) const { return std::sqrt(arrays_.dot(a, a)); }
 
@@ -75,8 +75,8 @@ class ExamplesSlope {
     }
   }
 
-  // all: over all examples; finds those that count up to t. Otherwise over these alone: slacks are
-  // linear in t, so an example with no z > 0 at 0 nor at the far end has none between.
+  // all: over all examples; stores the examples that count up to t. Otherwise over these examples:
+  // slacks are linear in t, so an example without z > 0 at 0 and at the far end has none between.
   double at(const Proximal<T>& problem, double t, bool all, double row_work) {
     const std::vector<std::int32_t>& rows = all ? rows_ : near_;
     const std::int64_t n = all ? std::ssize(rows_) : n_near_;

@@ -35,7 +35,7 @@ class NewtonTeam {
   const Array& product(int member) { return sums_of(member).product; }
 
   // call(member, begin, end) for each member's share of a chunk of n items of `each` multiply-adds;
-  // after(begin, end) once all members are done with the chunk.
+  // after(begin, end) when all members have finished the chunk.
   template <class Call, class After>
   void in_chunks(std::int64_t n, double each, Call call, After after) {
     work_.in_chunks(n, each, [&](std::int64_t begin, std::int64_t end) {
@@ -50,7 +50,7 @@ class NewtonTeam {
   void in_chunks(std::int64_t n, double each, Call call) {
     in_chunks(n, each, call, [](std::int64_t, std::int64_t) {});
   }
-  // call(member) for all members, whose work in all is so many multiply-adds.
+  // call(member) for all members, with `work` multiply-adds in total.
   template <class Call>
   void by_all(double work, Call call) {
     if (work < kTooLittle) {
@@ -59,13 +59,13 @@ class NewtonTeam {
       choice_.measure(work, [&](int n_threads) { return share_out(call, n_threads); });
     }
   }
-  // Where the member's share of [begin, end) begins.
+  // The beginning of the member's share of [begin, end).
   std::int64_t cut(std::int64_t begin, std::int64_t end, int member) const {
     return begin + (end - begin) * member / team_.size();
   }
 
-  // Rows whose steps go to the member's moves in T, and every few rows from there to its total in
-  // double, before rounding errors add up. `call` returns whether there were steps.
+  // Steps of some rows are added to the member's moves in T, and after every kFewRows to its total
+  // in double, before rounding errors add up. `call` returns whether there were steps.
   template <class Call>
   void in_small_chunks(int member, std::int64_t begin, std::int64_t end, Call call) {
     MemberSums& own = sums_of(member);
@@ -76,14 +76,14 @@ class NewtonTeam {
       arrays_.clear(own.moves);
     }
   }
-  // The totals of all members, to `total`.
+  // Add the totals of all members to `total`.
   void gather(const Total& total) {
     for (MemberSums& own : sums_) {
       for (std::size_t j = 0; j < arrays_.numbers(); ++j) total.data()[j] += own.total.data()[j];
       arrays_.clear(own.total);
     }
   }
-  // The products of all members, to `out`.
+  // Add the products of all members to `out`.
   void gather_products(const Array& out) {
     for (MemberSums& own : sums_) {
       arrays_.axpy(1, own.product, out);
@@ -92,10 +92,10 @@ class NewtonTeam {
   }
 
  private:
-  static constexpr double kTooLittle = 1 << 18;  // multiply-adds that are not worth waking a thread
+  static constexpr double kTooLittle = 1 << 18;  // multiply-adds that take less time than a wake-up
   static constexpr std::int64_t kFewRows = 256;
 
-  // All shares, by one thread or by all. The sums are the same.
+  // All shares, on one thread or on all threads. The sums are the same.
   template <class Share>
   int share_out(Share share_of, int n_threads) {
     if (n_threads > 1) {
@@ -109,7 +109,7 @@ class NewtonTeam {
   struct MemberSums {
     explicit MemberSums(std::size_t numbers) : moves(numbers), total(numbers), product(numbers) {}
     Array moves;    // steps of W(z), ...
-    Total total;    // ... and those of more rows
+    Total total;    // ... and steps of more rows
     Array product;  // a share of H times a direction
   };
   MemberSums& sums_of(int member) { return sums_[member]; }
@@ -121,7 +121,7 @@ class NewtonTeam {
   std::vector<MemberSums> sums_;
 };
 
-// Passes over the examples that compute the response z(W), what its moves add to W(z), and the
+// Passes over the examples that compute the response z(W), the change of W(z) by its moves, and the
 // zone: the examples with a free z.
 template <class T>
 class ResponsePass {
@@ -159,7 +159,7 @@ class ResponsePass {
   }
 
  private:
-  // The zone of a member's share is kept from `first`, the share's beginning, on.
+  // The zone of a member's share is stored from `first` on, the beginning of the share.
   bool respond(const Proximal<T>& problem, int member, std::int64_t first, std::int64_t begin,
                std::int64_t end, ResponseResult& sum) {
     Response<T> to = response(member);
@@ -169,7 +169,7 @@ class ResponsePass {
     sum.add(part);
     return part.moved > 0;
   }
-  // Join the members' zones.
+  // Join the zones of the members.
   void collect(const std::vector<ResponseResult>& parts, std::int64_t begin, std::int64_t end,
                ResponseResult& sum) {
     for (std::size_t member = 0; member < parts.size(); ++member) {

@@ -1,6 +1,6 @@
 #pragma once
-// The preconditioner: one d x d matrix for all classes, I + 1/k sum_zone tr(B^T J B) x x^T, with
-// its Cholesky factor (newton/preconditioner_kernels.hpp). It is rebuilt once its use has cost more than it did.
+// The preconditioner: a d x d matrix for all classes, I + 1/k sum_zone tr(B^T J B) x x^T, with its
+// Cholesky factor (newton/preconditioner_kernels.hpp), rebuilt if its use took longer than a build.
 #include <algorithm>
 #include <cstdint>
 #include <vector>
@@ -18,11 +18,11 @@ class Preconditioner {
   Preconditioner(const NewtonKernels<T>& kernels, std::int64_t size)
       : kernels_(kernels), size_(size), factor_(size * size) {}
 
-  // Whether there is none yet, or its use has cost more than it did.
+  // Whether it was never built, or its use took more work than its construction.
   bool is_due() const { return !built_ || spent_ > cost_; }
   void spend(double multiply_adds) { spent_ += multiply_adds; }
 
-  // gram(a, panel, begin, end) adds examples of the zone, which have `features` features on
+  // gram(a, panel, begin, end) adds examples of the zone, with `features` features on
   // average.
   template <class Gram>
   void build(double features, std::int64_t n_zone, ThreadTeam& team, InterruptPoll& work,
@@ -32,7 +32,7 @@ class Preconditioner {
     std::fill_n(a, factor_.size(), T{0});
     for (std::int64_t j = 0; j < size_; ++j) a[j * size_ + j] = 1;
     const double each = std::min(size * size, features * features * kSparseCost) / 2;
-    // One copy per thread that has enough work; with one copy only the caller works.
+    // One copy per thread with enough work; with one copy, only the caller computes.
     const std::int64_t wanted = std::clamp<std::int64_t>(
         static_cast<std::int64_t>(features * static_cast<double>(n_zone) / (size * size)), 1,
         team.size());
@@ -60,7 +60,7 @@ class Preconditioner {
     cost_ = each * static_cast<double>(n_zone) + size * size * size / 6;
   }
 
-  // x <- its inverse times x, rows of `stride` numbers.
+  // x <- A^-1 x, rows of `stride` numbers.
   void solve(T* x, std::int64_t stride, InterruptPoll& work) {
     kernels_.solve(factor_.data(), size_, x);
     const double done = static_cast<double>(size_ * size_ * stride);
@@ -69,10 +69,10 @@ class Preconditioner {
   }
 
  private:
-  static constexpr double kSparseCost = 25;  // of a number apart, against one in a vector
+  static constexpr double kSparseCost = 25;  // time of a number, relative to vectors
   const NewtonKernels<T>& kernels_;
   std::int64_t size_;
-  // Partial sums of a thread.
+  // Partial sums of one thread.
   struct Sum {
     explicit Sum(std::int64_t size) : a(size * size), panel(size * kPanel) {}
     AlignedArray<T> a, panel;

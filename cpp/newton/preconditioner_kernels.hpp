@@ -1,7 +1,7 @@
 #pragma once
-// The matrices of the preconditioners, 1/k sum_zone tr(B^T J B) x x^T and, in doubles, as its
-// condition is that of the problem, sum_zone (B^T J B) (x) x x^T over all features and classes; and
-// their Cholesky factors.
+// The matrices of the preconditioners: 1/k sum_zone tr(B^T J B) x x^T, and sum_zone (B^T J B) (x)
+// x x^T over all features and classes, in double because its condition is the condition of the
+// problem; and their Cholesky factors.
 #include <algorithm>
 #include <bit>
 #include <cmath>
@@ -25,7 +25,7 @@ inline std::int64_t vector_start(std::int64_t j) {
   return j - j % kLanes<T>;
 }
 
-// Rows [i, i + kRows) of A += sign P^T P, for columns from i on; P has `depth` rows.
+// Rows [i, i + kRows) of A += sign P^T P, for the columns from i; P has `depth` rows.
 template <class T, int kRows, int kColumns>
 void rank_update_tile(T* a, std::int64_t size, std::int64_t i, std::int64_t j, const T* p,
                       std::int64_t depth, T sign) {
@@ -45,7 +45,7 @@ void rank_update_tile(T* a, std::int64_t size, std::int64_t i, std::int64_t j, c
   }
 }
 
-// A += sign P^T P in rows and columns from `first` (a multiple of kPanel) on.
+// A += sign P^T P in the rows and columns from `first`, a multiple of kPanel.
 template <class T>
 void rank_update(T* a, std::int64_t size, std::int64_t first, const T* p, std::int64_t depth,
                  T sign) {
@@ -59,8 +59,8 @@ void rank_update(T* a, std::int64_t size, std::int64_t first, const T* p, std::i
   }
 }
 
-// Rows [begin, begin + kPanel) of the factor, whose diagonal is kept as 1 / U_ii, then their share
-// of all rows below. Rounding may push a pivot below 1, the least eigenvalue of A; it is put back.
+// Rows [begin, begin + kPanel) of the factor, with 1 / U_ii on the diagonal, then their part in all
+// rows below. Rounding may make a pivot less than 1, the least eigenvalue of A; it is reset to 1.
 template <class T>
 void factor_panel(T* a, std::int64_t size, std::int64_t begin) {
   constexpr auto kLane = kLanes<T>;
@@ -84,7 +84,7 @@ void factor_panel(T* a, std::int64_t size, std::int64_t begin) {
   }
 }
 
-// x <- U^-1 U^-T x; x has rows of B blocks. Four rows of U at a time, to read x less often.
+// x <- U^-1 U^-T x; x has rows of B blocks. U is read four rows at a time, to read x less often.
 template <class T, int B>
 void solve_factor(const T* u, std::int64_t size, T* x) {
   constexpr int kV = B * static_cast<int>(kBlockBytes / kVectorBytes);
@@ -122,7 +122,7 @@ void solve_factor(const T* u, std::int64_t size, T* x) {
   }
 }
 
-// a += x x^T, one by one of its few features.
+// a += x x^T, for each of the few features of x.
 template <class T>
 void add_square(const Row<T>& row, std::int64_t bias_at, T weight, T* a, std::int64_t size) {
   for (std::int64_t p = 0; p < row.nnz; ++p) {
@@ -141,8 +141,8 @@ void put_row(const Row<T>& row, std::int64_t bias_at, T factor, T* to, std::int6
   if (row.bias != 0) to[bias_at] = factor * row.bias;
 }
 
-// Sparse rows are added entry by entry, others in whole panels: a vector operation of a panel costs
-// about as much as kSparse single entries.
+// Sparse rows are added entry by entry, other rows in whole panels: a vector operation of a panel
+// takes about as long as kSparse single entries.
 template <class T, int B>
 void gram_zone(const Proximal<T>& problem, const Response<T>& response, T* a, std::int64_t size,
                T* panel, std::int64_t begin, std::int64_t end) {
@@ -172,9 +172,9 @@ void gram_zone(const Proximal<T>& problem, const Response<T>& response, T* a, st
   if (depth > 0) rank_update(a, size, 0, panel, depth, T{1});
 }
 
-// The whole Hessian
+// The whole Hessian.
 
-// The upper triangle of x x^T, row after row.
+// The upper triangle of x x^T, row by row.
 template <class T>
 std::int64_t dense_square(const Row<T>& row, std::int64_t n_features, const SquareOfRow& to) {
   const std::int64_t width = n_features + (row.bias != 0);
@@ -192,7 +192,7 @@ std::int64_t dense_square(const Row<T>& row, std::int64_t n_features, const Squa
   return value - to.values;
 }
 
-// Its numbers that are not 0, and their places.
+// The non-zero numbers of the triangle, and their positions.
 template <class T>
 std::int64_t sparse_square(const Row<T>& row, std::int64_t n_features, const SquareOfRow& to) {
   const std::int64_t width = n_features + (row.bias != 0);
@@ -224,7 +224,7 @@ inline void add_to_block(const SquareOfRow& square, std::int64_t n, bool is_dens
   }
 }
 
-// add(b, c, value) for the entries b <= c of B^T J B that are not 0.
+// add(b, c, value) for the non-zero entries b <= c of B^T J B.
 template <class T, int B, class Add>
 void for_each_pair(const Proximal<T>& problem, const RowVisitor<T, B>& visitor, std::int32_t i,
                    double share, Add add) {

@@ -4,15 +4,15 @@
 //     phi(W) = 1/2 ||W||^2 + sum_i max_{z in Z_i} [z . xi_i(W) - epsilon/2 ||z - zbar_i||^2
 //                                                  - r_i/2 ||z||^2],
 //
-// Z_i the box or the simplex of example i; r_i = 1 / (2 C_i) for the squared hinge, else 0;
-// costs of mistakes may scale the C_i of each class. The
+// Z_i is the box or the simplex of example i; r_i = 1 / (2 C_i) for the squared hinge, else 0.
+// Costs of mistakes may scale C_i for each class. The
 // maximizer is a projection, z_i = P(zbar_i + (xi_i - r_i zbar_i) / (epsilon + r_i)); the gradient
-// is W - W(z); a Hessian is I + sum_i (B_i^T J_i B_i) (x) x_i x_i^T, where B_i takes scores to
-// slacks and J_i is the derivative of the projection: on the free z, I or (where their sum is at
-// its bound) I - 1 1^T / |F|, over epsilon + r_i. The minimizer's z is the proximal point of D at
-// zbar. Sources: Rockafellar 1976 (augmented Lagrangians and the proximal point algorithm); Li,
-// Sun, Toh 2018 (semismooth Newton inside it, lasso); Yin, Li 2019 (the same for support vector
-// machines).
+// is W - W(z); a Hessian is I + sum_i (B_i^T J_i B_i) (x) x_i x_i^T, where B_i maps scores to
+// slacks and J_i is the derivative of the projection: on the free z, I or (if their sum is at
+// its bound) I - 1 1^T / |F|, divided by epsilon + r_i. At the minimizer, z is the proximal point
+// of D at zbar. Sources: Rockafellar 1976 (augmented Lagrangians, proximal point algorithm); Li,
+// Sun, Toh 2018 (semismooth Newton in this algorithm, lasso); Yin, Li 2019 (the same for support
+// vector machines).
 #include <algorithm>
 #include <bit>
 #include <cmath>
@@ -32,7 +32,7 @@
 
 namespace manyclass::MANYCLASS_ISA {
 
-// With factors of losses and without: one branch a row is little here.
+// With or without factors of losses: one branch per row takes little time here.
 template <class T, int B>
 using RowVisitor = LaneVisitor<T, B, true>;
 
@@ -57,13 +57,13 @@ class ProximalVisitor {
     if (!e.factors) return f_.loss.ridge(e.cost) * square;
     return static_cast<double>((delta * delta * ridge(e)).sum());
   }
-  // Slope of the projection on the free z.
+  // Slope of the projection for the free z.
   [[gnu::always_inline]] Lanes scale(const View& e) const {
     return e.of_costs([this](double C) { return 1 / (problem_.epsilon + f_.loss.ridge(C)); });
   }
   Lanes centre(std::int64_t i) const { return Lanes::at(problem_.centre.lanes(i)); }
 
-  // Whether no z of the example is positive: most examples, which need no projection.
+  // Whether no z of the example is positive. Most examples are like this and need no projection.
   bool is_far(const View& e, const Lanes& centre) const {
     return (unbounded(e, centre) > zero()).bits() == 0;
   }
@@ -72,13 +72,13 @@ class ProximalVisitor {
     return min(max(unbounded(e, centre), zero()), upper(e));
   }
 
-  // The slacks' change for a change of the scores; undefined where c is no target.
+  // The change of the slacks for a change of the scores; undefined if c is not a target.
   [[gnu::always_inline]] Lanes change(const View& e, const Lanes& s) const {
     if (!f_.relative) return zero() - e.v * s;
     return s - Lanes::all(select(e.own, s, zero()).sum());
   }
-  // `values` where z is strictly inside its bounds, else 0. Inlined: a call passes lanes through
-  // memory, and a Hessian product makes two for each row.
+  // `values` if z is strictly inside its bounds, else 0. Inlined, because calls pass lanes through
+  // memory, and a Hessian product makes two calls for each row.
   [[gnu::always_inline]] Lanes at_free(const View& e, const Lanes& z, const Lanes& values) const {
     const Lanes positive = select(z > zero(), values, zero());
     return f_.maximum ? positive : select(upper(e) > z, positive, zero());
@@ -107,7 +107,7 @@ class ProximalVisitor {
     if (!e.factors) return static_cast<double>(slopes.part[0][0]);
     return static_cast<double>(at_free(e, z, slopes).sum()) / std::max(n, 1);
   }
-  // Entries b <= c of B^T J B that are not 0.
+  // The number of non-zero entries b <= c of B^T J B.
   double pairs(int n, double share) const {
     if (share > 0) return 0.5 * n * (n + 1);
     return f_.relative ? 2.0 * n + 1 : n;
@@ -122,8 +122,8 @@ class ProximalVisitor {
     return e.of_costs([this](double C) { return f_.loss.template finite_upper<T>(C); });
   }
 
-  // max(0, b - theta), theta the least >= 0 with a sum of at most C, for b = zbar + xi / epsilon.
-  // All is measured from the largest xi: its quotient by a small epsilon would lose digits.
+  // max(0, b - theta), with the least theta >= 0 for a sum of at most C; b = zbar + xi / epsilon.
+  // All numbers are relative to the largest xi, because xi / epsilon would lose digits.
   Lanes simplex(const View& e, const Lanes& centre) const {
     const T xi_max = e.xi.largest();
     const Lanes b = centre + (e.xi - Lanes::all(xi_max)) * scale(e);

@@ -1,7 +1,7 @@
 #pragma once
 // Steps of the proximal Newton method: semismooth Newton steps on phi
-// (newton/proximal_kernels.hpp), by conjugate gradients with one d x d Cholesky factor as
-// preconditioner for all classes, or that of the Hessian; then a step of zbar. The passes over
+// (newton/proximal_kernels.hpp) by conjugate gradients. The preconditioner is one d x d Cholesky
+// factor for all classes, or the factor of the Hessian. A step of zbar follows. The passes over
 // examples are kernels.
 #include <algorithm>
 #include <cmath>
@@ -31,7 +31,7 @@ namespace manyclass {
 template <class T>
 class ProximalNewton final : public Newton {
  public:
-  // The problem's poll is called now and then and may throw; zbar and its W stay true if it does.
+  // The poll of the problem is called regularly and may throw; zbar and its W remain valid then.
   // The same number of threads gives the same result.
   explicit ProximalNewton(LaneEngine<T>& engine)
       : ProximalNewton(engine, engine.problem().examples(), engine.z(),
@@ -126,8 +126,8 @@ class ProximalNewton final : public Newton {
  private:
   using Array = typename NewtonArrays<T>::Array;
   using Total = typename NewtonArrays<T>::Total;
-  // Turns of conjugate gradients: at most; with the whole Hessian, of which more say that it is out
-  // of date or that rounding hides the rest; and as many as a step takes, before one is known.
+  // Iterations of conjugate gradients: the maximum; the maximum with the whole Hessian (more mean
+  // that it is out of date or that rounding hides the rest); and the number assumed at first.
   static constexpr int kMostTurns = 200, kMostWholeTurns = 12, kUsualTurns = 8;
 
   ProximalNewton(LaneEngine<T>& engine, const Examples<T>& examples, DualLanes<T>& centre,
@@ -170,7 +170,7 @@ class ProximalNewton final : public Newton {
     evaluations_ += n_ * centre_.n_classes();
   }
 
-  // z and W(z) for W, the gradient.
+  // z and W(z) for W, and the gradient.
   NewtonResponse respond() {
     const ResponseResult sum = pass_.run(proximal(), row_work());
     team_.gather(response_);
@@ -181,7 +181,7 @@ class ProximalNewton final : public Newton {
             sum.ascent + arrays_.dot(scratch_, step_), arrays_.dot(step_, step_) + sum.ridge};
   }
 
-  // zbar += t (z - zbar); z and W(z) stay.
+  // zbar += t (z - zbar); z and W(z) do not change.
   void move_centre(double t) {
     if (t == 0) return;
     if (t == 1) {
@@ -200,7 +200,7 @@ class ProximalNewton final : public Newton {
     for (std::int64_t p = 0; p < n_ * z_.stride(); ++p) to[p] = (1 - by) * to[p] + by * from[p];
   }
 
-  // P(W) - D(zbar), as a sum of non-negative terms: those of the examples, 1/2 ||W - W(zbar)||^2.
+  // P(W) - D(zbar), as a sum of non-negative terms: one for each example, 1/2 ||W - W(zbar)||^2.
   void estimate(NewtonRound& result) {
     std::vector<SweepResult> parts(team_.size());
     team_.in_chunks(
@@ -221,8 +221,8 @@ class ProximalNewton final : public Newton {
     result.primal += 0.5 * arrays_.dot(step_, step_);
   }
 
-  // Whether the whole Hessian costs no more than the turns that the last step with the other
-  // preconditioner took.
+  // Whether the whole Hessian takes no more work than the iterations of the last step with the
+  // other preconditioner.
   bool is_whole_worthwhile() const {
     const double turn = product_work() + static_cast<double>(arrays_.numbers() * arrays_.size());
     return hessian_.is_small() && hessian_.cost(pass_.pairs(), features_) <= usual_turns_ * turn;
@@ -296,16 +296,16 @@ class ProximalNewton final : public Newton {
   Array scores_, along_;
   Total w_{arrays_.numbers()};
   Total at_centre_{arrays_.numbers()};  // W(zbar)
-  Total response_{arrays_.numbers()};   // W(z), but for what members hold
+  Total response_{arrays_.numbers()};   // W(z), without the moves of the members
   Array gradient_{arrays_.numbers()};
   Array step_{arrays_.numbers()};
   Array scratch_{arrays_.numbers()};
   double epsilon_ = 1;
   double slope_at_0_ = 0, curvature_ = 0;  // of 1/2 ||W||^2 along the direction
-  double longest_ = 0;                     // length whose slope was asked for
-  double features_ = 0;                    // of an example, on average
+  double longest_ = 0;                     // length whose slope was computed
+  double features_ = 0;                    // average number per example
   bool whole_ = false;                     // whether the preconditioner in use is the whole Hessian
-  int turns_ = 0;                          // of the last step
+  int turns_ = 0;                          // iterations of the last step
   int usual_turns_ = kUsualTurns;          // of the last step with the other preconditioner
   std::int64_t steps_ = 0;                 // of the round
   std::int64_t evaluations_ = 0;

@@ -1,7 +1,7 @@
 #pragma once
-// The preconditioner where W has few numbers: the Cholesky factor of the Hessian itself,
-// I + sum_zone (B^T J B) (x) x x^T (newton/preconditioner_kernels.hpp). Classes that are independent
-// have a factor each. It is rebuilt once its use has cost more than it did.
+// The preconditioner if W has few numbers: the Cholesky factor of the Hessian itself,
+// I + sum_zone (B^T J B) (x) x x^T (newton/preconditioner_kernels.hpp). Independent classes have
+// one factor each. The factor is rebuilt when its use took more work than its construction.
 #include <algorithm>
 #include <cstdint>
 #include <vector>
@@ -26,10 +26,10 @@ class WholeHessian {
     size_ = ((separable_ ? width_ : width_ * n_classes) + kPanel - 1) / kPanel * kPanel;
   }
 
-  // Whether there may be memory for it.
+  // Whether the memory limit allows it.
   bool is_small() const { return 4 * n_blocks() * length() <= kMostNumbers * kMostNumbers; }
-  // Multiply-adds of a build, in units of those of a product with H: of rows with `features`
-  // features on average, which have so many pairs of classes in all; and with the factor.
+  // Work of a build, in multiply-adds of a product with H: for rows with `features` features on
+  // average and `pairs` pairs of classes in total; `cost` adds the factor.
   double rows_cost(double pairs, double features) const {
     const auto width = static_cast<double>(width_);
     const bool is_dense = kNearlyDense * features >= width;
@@ -64,7 +64,7 @@ class WholeHessian {
             static_cast<int>(rows_.size())};
   }
 
-  // x <- its inverse times x, rows of `stride` numbers.
+  // x <- A^-1 x, rows of `stride` numbers.
   void solve(T* x, std::int64_t stride, InterruptPoll& work) {
     for (std::int64_t f = 0; f < n_factors(); ++f) {
       exchange(x + f, stride, [](T from, double& to) { to = static_cast<double>(from); });
@@ -117,7 +117,7 @@ class WholeHessian {
       work.spend(static_cast<double>(size_ * size_) * kPanel / 2);
     }
   }
-  // A block, which is symmetric, from its upper triangle.
+  // Expand a symmetric block from its upper triangle.
   void spread(const double* from, double* to) const {
     for (std::int64_t i = 0; i < width_; ++i) {
       for (std::int64_t j = i; j < width_; ++j) {
@@ -126,7 +126,7 @@ class WholeHessian {
     }
   }
 
-  // copy(number of x, number of the factor's vector) for all of a factor.
+  // copy(index in x, index in the vector of the factor) for all numbers of a factor.
   template <class Copy>
   void exchange(T* x, std::int64_t stride, Copy copy) const {
     for (std::int32_t c = 0; c < classes_of_factor(); ++c) {
@@ -134,7 +134,7 @@ class WholeHessian {
     }
   }
 
-  // Where W sums to zero over the classes: P A P with P = I - 1 1^T / k in the classes.
+  // If W sums to zero over the classes: P A P with P = I - 1 1^T / k in the classes.
   void centre() const {
     std::vector<double> means(static_cast<std::size_t>(n_classes_));
     for (std::int64_t m = 0; m < length(); ++m) centre_at(m, means);
@@ -160,9 +160,9 @@ class WholeHessian {
   const NewtonKernels<T>& kernels_;
   bool centred_;
   bool separable_;      // whether classes are independent
-  std::int64_t width_;  // features, and the constant one
+  std::int64_t width_;  // features, including the constant one
   std::int32_t n_classes_;
-  std::int64_t size_;  // of a factor, in whole panels
+  std::int64_t size_;  // size of a factor, in whole panels
   AlignedArray<double> sums_{0}, factors_{0}, x_{0};
   std::vector<AlignedArray<double>> rows_, values_;  // x, x x^T, of each thread
   std::vector<AlignedArray<std::int32_t>> places_;
