@@ -16,7 +16,7 @@ struct LinearModel {
   std::int64_t n_classes;
 };
 
-// Rows that hold all their features, one after the other.
+// Rows with all their features, stored contiguously.
 template <class T>
 struct DenseRows {
   const T* values;
@@ -33,18 +33,18 @@ struct Ranked {
 
 template <class T>
 struct Predictors {
-  // Whether all indices of these rows name a feature.
+  // Whether all indices of these rows are valid features.
   bool (*in_range)(const Csr<T>&);
   // w_c . x + intercept_c for all rows and classes, (n_rows x n_classes).
   void (*csr_scores)(const LinearModel<T>&, const Csr<T>&, T* out);
   void (*dense_scores)(const LinearModel<T>&, const DenseRows<T>&, T* out);
-  // The classes of the `top` largest of k scores, the largest first, ties by class; `scratch`
-  // holds k.
+  // The classes of the `top` largest of k scores, largest first, ties by class; `scratch` has room
+  // for k classes.
   void (*top_labels)(const T* scores, std::int64_t k, std::int64_t top, Ranked<T>* scratch,
                      std::int64_t* labels);
 };
 
-// Scores as above, of type T, for sparse W of type W.
+// Scores of type T as above, for sparse W of type W.
 template <class T, class W>
 struct CsrWeightPredictors {
   void (*scores)(const CsrWeights<W>&, const T* intercepts, const Csr<T>& x, T* out);

@@ -1,7 +1,7 @@
 #pragma once
-// The classes cut into runs of vectors. Rows of W are as long as there are classes, neither padded
-// nor aligned: the last vector of a row ends where the row ends, so it overlaps the one before it,
-// and where a row is shorter than a register the vectors are narrower. Nothing beyond a row is
+// The classes, divided into runs of vectors. Rows of W have one number per class, without padding
+// or alignment. The last vector of a row ends at the end of the row, so it overlaps the vector
+// before it. If a row is shorter than a register, the vectors are narrower. Nothing beyond a row is
 // read.
 #include <cstddef>
 #include <cstdint>
@@ -37,7 +37,7 @@ inline V unaligned(const T* p) {
   return result;
 }
 
-// N vectors of L lanes: at first, first + L, ..., but the last of them at `last`.
+// N vectors of L lanes: at first, first + L, ..., and the last vector at `last`.
 template <class T, std::size_t L, std::size_t N>
 struct PackedColumns {
   using V = typename LanesOf<T, L>::type;
@@ -53,7 +53,7 @@ struct PackedColumns {
   }
 };
 
-// The last run of k columns, from `first` on: the n vectors that it takes, at most N.
+// The last run of k columns, starting at `first`: the n vectors that it needs, at most N.
 template <class T, std::size_t L, std::size_t N, class Visit>
 inline void visit_last_run(std::int64_t n, std::int64_t first, std::int64_t k, Visit visit) {
   if constexpr (N > 1) {

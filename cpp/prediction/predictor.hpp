@@ -1,5 +1,5 @@
 #pragma once
-// Scores and best labels of rows by a linear model, W dense or sparse, with checks of the
+// Scores and best labels of rows by a linear model, with dense or sparse W, and checks of the
 // arguments.
 #include <algorithm>
 #include <cmath>
@@ -18,12 +18,12 @@
 
 namespace manyclass {
 
-// Labels are computed for a few rows at a time: their scores stay in the second cache, and W is
-// read seldom.
+// Labels are computed for a few rows at a time, so that their scores stay in the second-level cache
+// and W is read rarely.
 inline constexpr std::int64_t kScoresAtOnce = 1 << 14;
 inline constexpr std::int64_t kScoredRows = 48;
 
-// A CSR matrix that was checked but for its indices.
+// A CSR matrix that was checked except for its indices.
 template <class T>
 Csr<T> csr_of(std::span<const std::int64_t> indptr, std::span<const std::int32_t> indices,
               std::span<const T> values, std::int64_t n_features) {
@@ -56,7 +56,7 @@ inline void require_labels(const MatrixView<std::int64_t>& out, std::int64_t n_r
           "the labels must be of shape (rows, from 1 to the number of classes)");
 }
 
-// The best labels of all rows, by scores of a few rows at a time: `score(begin, n, scores)`.
+// The best labels of all rows, from scores of a few rows at a time: `score(begin, n, scores)`.
 template <class T, class Score>
 void label_rows(const Predictors<T>& kernels, std::int64_t k, const MatrixView<std::int64_t>& out,
                 Score score) {
@@ -74,7 +74,7 @@ void label_rows(const Predictors<T>& kernels, std::int64_t k, const MatrixView<s
   }
 }
 
-// Dense W. Several threads may call it, each with rows and results of its own.
+// Dense W. Several threads may call it, each with its own rows and results.
 template <class T>
 class Predictor {
  public:
@@ -103,8 +103,8 @@ class Predictor {
     label_rows(kernels_, model_.n_classes, out, score);
   }
 
-  // Returns whether the scores of every row are finite; those of a row with NaN or infinity never
-  // are.
+  // Returns whether the scores of every row are finite. The scores of a row with NaN or infinity
+  // are never finite.
   bool dense_scores(MatrixView<const T> rows, MatrixView<T> out) const {
     const DenseRows<T> x = dense(rows);
     require_scores(out, x.n_rows, model_.n_classes);
@@ -131,7 +131,7 @@ class Predictor {
     return {rows.data, rows.n_rows, model_.n_features};
   }
 
-  // A feature that is not finite leaves no score of its row finite: one score per row is enough.
+  // A feature that is not finite makes all scores of its row non-finite; checking one is enough.
   bool are_finite(const T* scores, std::int64_t n_rows) const {
     bool finite = true;
     for (std::int64_t i = 0; i < n_rows; ++i) finite &= std::isfinite(scores[i * model_.n_classes]);
@@ -142,8 +142,8 @@ class Predictor {
   LinearModel<T> model_;
 };
 
-// Scores of type T by sparse W of type W. Several threads may call it, each with rows and results
-// of its own.
+// Scores of type T for sparse W of type W. Several threads may call it, each with its own rows and
+// results.
 template <class T, class W>
 class SparsePredictor {
  public:

@@ -26,7 +26,7 @@ template <class T, std::size_t L, std::size_t N>
   __builtin_prefetch(row + columns.last + L - 1);
 }
 
-// One row's sums over the entries [p, end); entries up to `limit` may be prefetched.
+// The sums of one row over the entries [p, end); entries up to `limit` may be prefetched.
 template <class T, std::size_t L, std::size_t N>
 inline void csr_row_scores(const LinearModel<T>& model, const Csr<T>& x, std::int64_t p,
                            std::int64_t end, std::int64_t limit,
@@ -66,7 +66,7 @@ void csr_scores(const LinearModel<T>& model, const Csr<T>& x, T* out) {
   });
 }
 
-// R dense rows at a time share the loads of W; sums and weights fit into the registers.
+// R dense rows at a time share the loads of W, and sums and weights fit into the registers.
 inline constexpr std::size_t kDenseRun = kVectorBytes == 64 ? 4 : 2;
 inline constexpr std::size_t kDenseSums = kVectorBytes == 64 ? 24 : 12;
 
@@ -92,7 +92,7 @@ inline void dense_tile(const LinearModel<T>& model, const T* x,
   }
 }
 
-// For one class a row of W is a single weight; there the vectors run along the features.
+// With one class, a row of W is a single weight, and the vectors run along the features.
 template <class T>
 inline T dense_product(const T* w, const T* x, std::int64_t d) {
   using V = typename LanesOf<T, kLanes<T>>::type;
@@ -148,9 +148,9 @@ bool in_range(const Csr<T>& x) {
 
 // Scores of rows, w_c . x + intercept_c, for sparse W (weights/csr_weights.hpp).
 
-// The k scores of a row stay in the second-level cache, and entries are read in the order of the
-// memory: runs of classes whose scores fit into the first cache, or gathers and scatters of whole
-// vectors, were no faster with 16,551 and 27,875 classes.
+// The k scores of a row stay in the second-level cache, and entries are read in memory order. Runs
+// of classes whose scores fit into the first cache, or gathers and scatters of whole vectors, were
+// not faster with 16,551 and 27,875 classes.
 template <class T, class W>
 void sparse_scores(const CsrWeights<W>& w, const T* intercepts, const Csr<T>& x, T* out) {
   for (std::int64_t i = 0; i < x.n_rows; ++i) {

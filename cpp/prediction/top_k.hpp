@@ -47,10 +47,10 @@ inline std::int64_t first_largest(const T* scores, std::int64_t k) {
   for (std::int64_t c = 0; c < k; ++c) {
     if (scores[c] == best) return c;
   }
-  return 0;  // no score is a number
+  return 0;  // all scores are NaN
 }
 
-// For a short list, which beats the heap of the standard library by far.
+// For short lists, this is much faster than the heap of the standard library.
 template <class T>
 inline void insert_top(const T* scores, std::int64_t k, std::int64_t top, Ranked<T>* best) {
   std::int64_t size = 0;
