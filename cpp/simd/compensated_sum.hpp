@@ -1,12 +1,12 @@
 #pragma once
-// Sums in double whose rounding does not grow with the number of their terms, and squared norms.
+// Sums in double whose rounding error does not grow with the number of terms, and squared norms.
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
 
 namespace manyclass {
 
-// The sum, and beside it the sum of what each addition rounded off, which two_sum knows exactly
+// The sum, and the sum of the rounding errors of each addition, which two_sum computes exactly
 // (simd/vector.hpp). With u the unit roundoff, `value` is within u |sum| + n^2 u^2 sum |x| of the
 // exact sum of n terms x. Sources: Higham 2002, sec. 4.3; Ogita, Rump, Oishi, SIAM J. Sci. Comput.
 // 26 (2005), prop. 4.5. Kernels of every instruction set share the type, so it has no symbols.
@@ -22,7 +22,7 @@ class CompensatedSum {
     add(other.sum_);
     rest_ += other.rest_;
   }
-  // The rest of a sum that overflows is no number.
+  // `rest_` is NaN if the sum overflows.
   [[gnu::always_inline]] double value() const { return std::isfinite(sum_) ? sum_ + rest_ : sum_; }
 
  private:
@@ -30,10 +30,10 @@ class CompensatedSum {
   double rest_ = 0;
 };
 
-// Numbers that are summed without compensation, in kSquareLanes sums: within 16 u of their sum.
+// Numbers summed without compensation, in kSquareLanes sums: the relative error is below 16 u.
 inline constexpr std::int64_t kSquareBlock = 64, kSquareLanes = 8;
 
-// Add the squares of n numbers. Not for kernels, whose copies would share its symbols.
+// Add the squares of n numbers. Not for kernels, because their copies would share its symbols.
 template <class Number>
 void add_squares(std::int64_t n, CompensatedSum& sum, Number number) {
   for (std::int64_t begin = 0; begin < n; begin += kSquareBlock) {
@@ -56,7 +56,7 @@ void add_squares(std::int64_t n, CompensatedSum& sum, Number number) {
   }
 }
 
-// The squares of a matrix with neighboring numbers in its rows.
+// The squares of a matrix with contiguous rows.
 template <class T>
 double sum_of_squares(const T* p, std::int64_t n_rows, std::int64_t n_columns,
                       std::int64_t stride) {

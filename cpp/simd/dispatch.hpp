@@ -1,7 +1,7 @@
 #pragma once
-// Dynamic dispatch: the instruction sets that this build and this machine share, and which one's copy
-// of a kernel table runs. All kernels go this way; simd/kernel_table.hpp is the half that is compiled
-// once per instruction set. The idea is that of HWY_EXPORT in Google's Highway.
+// Dynamic dispatch: the instruction sets of both this build and this computer, and the selection of
+// the copy of a kernel table. All kernels are called this way; simd/kernel_table.hpp is compiled
+// once per instruction set. The method follows HWY_EXPORT in Google's Highway.
 #include <algorithm>
 #include <stdexcept>
 #include <string>
@@ -9,7 +9,7 @@
 
 namespace manyclass {
 
-// The fastest last.
+// The fastest instruction set is the last one.
 inline std::vector<std::string> instruction_sets() {
   std::vector<std::string> names{"baseline"};
 #ifdef MANYCLASS_AVX2
@@ -44,7 +44,7 @@ template <class Table>
 const Table& kernel_table();
 }
 
-// The copy of the named instruction set. Throws if this machine cannot run it.
+// The copy for the named instruction set. Throws if this computer does not support it.
 template <class Table>
 const Table& kernels_for(const std::string& name) {
   require_instruction_set(name);

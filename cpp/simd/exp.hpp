@@ -14,10 +14,10 @@ struct ExponentialOf;
 template <>
 struct ExponentialOf<float> {
   typedef std::uint32_t bits __attribute__((vector_size(kVectorBytes), may_alias));
-  static constexpr float kRound = 0x1.8p23f;      // adding it rounds to whole numbers
-  static constexpr float kLn2High = 0x1.62ep-1f;  // few digits: n times it is exact
+  static constexpr float kRound = 0x1.8p23f;      // adding it rounds to integers
+  static constexpr float kLn2High = 0x1.62ep-1f;  // few digits, so that n times it is exact
   static constexpr float kLn2Low = 0x1.0bfbe8p-15f;
-  static constexpr float kSmallest = -86;  // below, e^x counts as 0
+  static constexpr float kSmallest = -86;  // for smaller x, e^x counts as 0
   static constexpr int kMantissa = 23;
   static constexpr int kDegree = 7;
 };
@@ -32,8 +32,8 @@ struct ExponentialOf<double> {
   static constexpr int kDegree = 13;
 };
 
-// e^x = 2^n e^r with x = n ln 2 + r, |r| <= ln 2 / 2, and e^r by its Taylor polynomial: right to
-// two digits in the last place.
+// e^x = 2^n e^r with x = n ln 2 + r, |r| <= ln 2 / 2, and e^r by its Taylor polynomial. It is exact
+// up to two digits in the last place.
 template <class T>
 inline Vector<T> exponential(Vector<T> x) {
   using E = ExponentialOf<T>;
@@ -54,7 +54,7 @@ inline Vector<T> exponential(Vector<T> x) {
   }();
   Vector<T> sum = zero + inverse_factorials[E::kDegree];
   for (std::size_t i = E::kDegree; i > 0; --i) sum = sum * r + inverse_factorials[i - 1];
-  // The last digits of `rounded` are n: moved to the exponent's place, they multiply by 2^n.
+  // The last digits of `rounded` are n. Shifted to the exponent, they multiply by 2^n.
   const Bits scaled =
       reinterpret_cast<const Bits&>(sum) + (reinterpret_cast<const Bits&>(rounded) << E::kMantissa);
   return x < E::kSmallest ? zero : reinterpret_cast<const Vector<T>&>(scaled);

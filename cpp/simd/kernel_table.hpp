@@ -1,8 +1,8 @@
 #pragma once
-// One instruction set's copy of a kernel table: the half of the dispatch (simd/dispatch.hpp) that
-// is compiled once per instruction set.
+// The copy of a kernel table for one instruction set: the part of the dispatch (simd/dispatch.hpp)
+// that is compiled once per instruction set.
 //
-// A source file with kernels specialises TableOf for its tables of function pointers and
+// A source file with kernels specializes TableOf for its tables of function pointers and
 // instantiates kernel_table for each. CMakeLists.txt compiles the file for every instruction set.
 #include "simd/isa.hpp"
 

@@ -1,5 +1,5 @@
 #pragma once
-// Vectors of T as wide as the instruction set's registers, by the compiler's vector extension.
+// Vectors of T with the width of the registers, by the vector extension of the compiler.
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
@@ -47,7 +47,7 @@ inline Vector<T> maximum(Vector<T> a, Vector<T> b) {
   return a > b ? a : b;
 }
 
-// a + b rounded, and what rounding left out (Knuth 1997, sec. 4.2.2); of numbers or vectors.
+// a + b rounded, and the rounding error (Knuth 1997, sec. 4.2.2); for numbers or vectors.
 template <class V>
 struct TwoSum {
   V sum;
@@ -60,7 +60,7 @@ inline TwoSum<V> two_sum(const V& a, const V& b) {
   return {sum, (a - (sum - of_b)) + (b - of_b)};
 }
 
-// w += delta, with low digits in *carry unless that is null.
+// w += delta, with low digits in *carry unless it is null.
 template <class T>
 inline void add_with_carry(T& w, T* carry, T delta) {
   if (!carry) {
@@ -72,7 +72,7 @@ inline void add_with_carry(T& w, T* carry, T delta) {
   *carry = rest;
 }
 
-// The sum and the largest of the lanes of a vector, by halves.
+// The sum and the maximum of the lanes of a vector, by halves.
 template <class T, std::size_t Bytes>
 inline T lane_total(const void* lanes) {
   if constexpr (Bytes == sizeof(T)) {
@@ -110,7 +110,7 @@ template <class T>
 double dot(const T* a, const T* b, std::int64_t n) {
   constexpr auto kLane = kLanes<T>;
   constexpr std::int64_t kPart =
-      1024;  // numbers that are summed in T before the sum goes to double
+      1024;  // numbers that are summed in T before the sum is added in double
   double total = 0;
   for (std::int64_t begin = 0; begin < n; begin += kPart) {
     Vector<T> sum = {};

@@ -1,6 +1,6 @@
 #pragma once
 // One number for each of up to 64 classes, in registers: whole blocks of 64 bytes, as wide as a row
-// of W, with the operations that a visit needs.
+// of W, with the operations of a visit.
 #include <bit>
 #include <cstddef>
 #include <cstdint>
@@ -102,7 +102,7 @@ struct WideMask {
   using Part = typename MaskOf<T>::type;
   Part part[V];
 
-  // Set where a bit is.
+  // A mask with the lanes of the bits that are set.
   static WideMask of(std::uint64_t bits) {
     WideMask m;
     for (int v = 0; v < V; ++v) {
@@ -128,8 +128,8 @@ template <class T, int V>
 struct Wide {
   Vector<T> part[V];
 
-  // Copied vector by vector: GCC copies an array of vectors in halves, and the whole vector that is
-  // loaded next must wait until they are in memory.
+  // Copied vector by vector: GCC copies an array of vectors in halves, and a load of a whole vector
+  // must then wait until both halves are in memory.
   Wide() = default;
   Wide(const Wide& other) { *this = other; }
   Wide& operator=(const Wide& other) {
