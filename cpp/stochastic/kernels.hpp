@@ -3,8 +3,8 @@
 //
 //   f(W) = alpha/2 ||W||^2 + sum_i v_i l(W; x_i, y_i) / sum_i v_i        (v_i: weights of examples)
 //
-//   hinge        l = max(0, 1 + max_{c != y} w_c.x - w_y.x)    dl = x at the arg max, -x at y, if > 0
-//   perceptron   l = max(0, max_{c != y} w_c.x - w_y.x)        the same, if the maximum >= w_y.x
+//   hinge        l = max(0, 1 + max_{c != y} w_c.x - w_y.x)    dl = x at arg max, -x at y, if l > 0
+//   perceptron   l = max(0, max_{c != y} w_c.x - w_y.x)        likewise, if the maximum >= w_y.x
 //   log_loss     l = log sum_c exp(w_c.x) - w_y.x              dl_c = (p_c - [c = y]) x
 //
 // Step t takes a batch of examples A_t and, with T_t the weight of all examples of steps 1 to t,
@@ -12,12 +12,12 @@
 //   W_t = T_{t-1} / T_t W_{t-1} - 1 / (alpha T_t) sum_{i in A_t} v_i dl_i(W_{t-1}).
 //
 // With v_i = 1 and |A_t| = r this is the step of Chen et al. 2011, algorithm 1 (eq. 14), which
-// shrinks W by 1 - 1/t and steps by 1/(alpha t r): T_t = r t. It follows that
-// W_t = S_t / (alpha T_t) with S_t minus the sum of all v_i dl_i so far. S is held, so that the
-// shrink costs nothing.
+// shrinks W by 1 - 1/t and adds a step of length 1/(alpha t r): T_t = r t. It follows that
+// W_t = S_t / (alpha T_t), and S_t is minus the sum of all v_i dl_i so far. The kernels store S, so
+// that shrinking takes no time.
 //
-// Averages: sum_s a_s S_s over the steps since averaging began is A S - U, with A = sum_s a_s and U
-// the sum of the steps of S, each times the A before it.
+// Averages: sum_s a_s S_s over the steps since averaging began is A S - U, with A = sum_s a_s and
+// U the sum of the steps of S, each multiplied by A before the step.
 #include <cstdint>
 #include <span>
 
@@ -33,17 +33,17 @@ enum class StochasticLoss { kHinge, kLogLoss, kPerceptron };
 template <class T>
 struct ScoreSummary {
   T own;               // the score of y, if it is in the shard
-  T best;              // the largest one: of all classes but y (hinge, perceptron), or of all
-  std::int32_t label;  // its class, counted in the shard
+  T best;              // the largest score: without y (hinge, perceptron), or of all classes
+  std::int32_t label;  // the class of `best`, counted in the shard
   double sum;          // log_loss: sum_c exp(scale (s_c - best))
 };
 
-// Some neighboring classes of S and, if averages are wanted, of U.
+// Some neighboring classes of S and, with averages, of U.
 template <class T>
 struct DenseShard {
   WeightsView<T> sum;
-  WeightsView<T> average;  // data: null if there is none
-  std::int64_t width;      // numbers of a feature, whole blocks
+  WeightsView<T> average;  // data: null without averages
+  std::int64_t width;      // numbers per feature, whole blocks
 
   std::size_t size() const { return width; }
   std::int32_t n_classes() const { return sum.n_classes; }
@@ -53,37 +53,37 @@ struct DenseShard {
 template <class T>
 struct TableShard {
   HashTables<T>* sum;
-  HashTables<T>* average;  // null if there is none
+  HashTables<T>* average;  // null without averages
 
   std::size_t size() const { return sum->stride(); }
   std::int32_t n_classes() const { return sum->n_classes(); }
   bool averages() const { return average != nullptr; }
 };
 
-// A batch as one shard sees it.
+// The part of a batch for one shard.
 template <class T>
 struct StochasticBatch {
   StochasticLoss loss;
   std::span<const std::int32_t> rows;
   std::int32_t next;     // a row of the next batch, or -1
   double scale;          // W = scale S
-  double average_steps;  // A; 0 while there is no average
-  std::size_t shard;     // which one of n_shards, of shard_size classes each but the last
+  double average_steps;  // A; 0 before averaging
+  std::size_t shard;     // index in n_shards, of shard_size classes each except the last
   std::size_t n_shards;
   std::int32_t shard_size;
-  std::span<ScoreSummary<T>> summaries;  // of row b by shard s: [b * n_shards + s]
-  T* scores;      // of one row, or (log_loss) of all: so many times the shard's size, aligned
+  std::span<ScoreSummary<T>> summaries;  // of row b and shard s: [b * n_shards + s]
+  T* scores;      // of one row, or (log_loss) of all rows: a multiple of the shard's size, aligned
   T* dense_step;  // the shard's size, zeros before and after, aligned
-  std::span<std::int32_t> moved;  // hinge, perceptron: [i] = the class moved against i, or -1
+  std::span<std::int32_t> moved;  // hinge, perceptron: [i] = class with a step against i, or -1
 
   std::int32_t first() const { return static_cast<std::int32_t>(shard) * shard_size; }
 };
 
 template <class T, class Shard>
 struct StochasticKernels {
-  // Score the rows, and write the shard's findings.
+  // Score the rows, and write the summaries of the shard.
   void (*score)(const Examples<T>&, const Shard&, const StochasticBatch<T>&);
-  // Move S (and U) by the steps of the rows, given all findings. Returns sum_i v_i l_i.
+  // Add the steps of the rows to S (and U), given all summaries. Returns sum_i v_i l_i.
   double (*move)(const Examples<T>&, const Shard&, const StochasticBatch<T>&);
 };
 

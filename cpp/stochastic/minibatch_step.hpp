@@ -1,5 +1,5 @@
 #pragma once
-// The two halves of a stochastic step on a shard of the classes (stochastic/kernels.hpp): scores,
+// The two parts of a stochastic step on a shard of the classes (stochastic/kernels.hpp): scores,
 // then changes of S.
 #include <algorithm>
 #include <array>
@@ -77,7 +77,7 @@ inline void add_steps(const TableShard<T>& shard, const Row<T>& row, std::span<c
   HashUpdates<T>(*shard.average).add(row, those, by);
 }
 
-// The first place of the largest of n scores; n is a multiple of the lanes, p is aligned.
+// The first position of the largest of n scores; n is a multiple of the lanes, p is aligned.
 template <class T>
 inline std::size_t place_of(const T* p, std::size_t n, T largest) {
   for (std::size_t c = 0; c < n; c += kLanes<T>) {
@@ -87,7 +87,7 @@ inline std::size_t place_of(const T* p, std::size_t n, T largest) {
   return 0;
 }
 
-// scores[c] <- exp(scale (s_c - best)), and 0 behind the classes; returns their sum.
+// scores[c] <- exp(scale (s_c - best)), and 0 after the classes; returns their sum.
 template <class T>
 inline double exponentials(T* scores, std::size_t n_classes, std::size_t size, T best,
                            double scale) {
@@ -101,7 +101,7 @@ inline double exponentials(T* scores, std::size_t n_classes, std::size_t size, T
   return static_cast<double>(reduce<T>(sum, [](Vector<T> a, Vector<T> b) { return a + b; }));
 }
 
-// Lead of the best class over y; factor by which a shard's exponentials are too large.
+// Score of the best class minus the score of y; factor that corrects the exponentials of a shard.
 template <class T>
 inline double lead(const StochasticBatch<T>& batch, const ScoreSummary<T>& found) {
   return batch.scale * (static_cast<double>(found.best) - static_cast<double>(found.own));
@@ -112,7 +112,7 @@ inline double lag(const StochasticBatch<T>& batch, const ScoreSummary<T>& one,
   return std::exp(batch.scale * (static_cast<double>(one.best) - static_cast<double>(all.best)));
 }
 
-// s_c += factor base_c for n classes: scores of S, where W = scale S and factor = 1 / scale.
+// s_c += factor base_c for n classes: scores of S, with W = scale S and factor = 1 / scale.
 template <class T>
 inline void add_scaled(const T* base, T factor, std::size_t n, T* __restrict s) {
   for (std::size_t c = 0; c < n; ++c) s[c] += factor * base[c];
@@ -149,7 +149,7 @@ void score_batch(const Examples<T>& examples, const Shard& shard, const Stochast
   }
 }
 
-// Combined findings of all shards for the row at place b; the label is counted over all classes.
+// Combined summaries of all shards for row b of the batch; the label is counted over all classes.
 template <class T>
 inline ScoreSummary<T> joined(const StochasticBatch<T>& batch, std::size_t b, std::int32_t y) {
   const std::span<const ScoreSummary<T>> all =
@@ -178,8 +178,8 @@ inline double weighted_loss(const ScoreSummary<T>& found, double weight,
   return weight * std::max(0.0, batch.loss == StochasticLoss::kHinge ? 1 + ahead : ahead);
 }
 
-// The step along minus the sub-gradient of a maximum: x for y, -x for the best other class.
-// Returns whether there was one.
+// The step along the negative sub-gradient of a maximum: x for y, -x for the best other class.
+// Returns whether there was a step.
 template <class T, class Shard>
 inline bool move_two(const Shard& shard, const Row<T>& row, std::int32_t y, double weight,
                      const ScoreSummary<T>& found, const StochasticBatch<T>& batch) {
@@ -197,7 +197,7 @@ inline bool move_two(const Shard& shard, const Row<T>& row, std::int32_t y, doub
   return true;
 }
 
-// The step v_i ([c = y] - p_c) x for all classes of the shard; `e` has what `exponentials` left.
+// The step v_i ([c = y] - p_c) x for all classes of the shard; `e` are the `exponentials`.
 template <class T>
 inline void move_all(const DenseShard<T>& shard, const Row<T>& row, std::int32_t y, double weight,
                      double share, T* e, const StochasticBatch<T>& batch) {

@@ -1,6 +1,6 @@
 #pragma once
 // Minibatch stochastic (sub-)gradient descent over given rows, with a shard of the classes for each
-// thread (stochastic/kernels.hpp): checks, a bound that refuses steps which may overflow, and one
+// thread (stochastic/kernels.hpp): checks, a bound that rejects steps which may overflow, and one
 // barrier per minibatch, between scores and steps.
 #include <algorithm>
 #include <cmath>
@@ -34,15 +34,15 @@ struct StochasticClock {
   double alpha = 1;
   double seen = 0;         // T: weight of the examples of all steps
   std::int64_t steps = 0;  // t
-  double reach = 0;        // sum of v_i |x_i|: no number of S is larger
-  // Averages: of the steps once so much weight has been seen, with weights T_s^2 or all the same.
+  double reach = 0;        // sum of v_i |x_i|, a bound of the numbers of S
+  // Averages: over the steps after this weight was seen, with weights T_s^2 or equal weights.
   double average_from = std::numeric_limits<double>::infinity();
   bool rising = false;
   double average_steps = 0;   // A
   double average_weight = 0;  // sum of the weights of the average: W = (A S - U) / (alpha this)
 
   double scale() const { return seen > 0 ? 1 / (alpha * seen) : 0; }
-  // Count a step with examples of this weight.
+  // Count a step whose examples have this weight.
   void advance(double weight) {
     seen += weight;
     ++steps;
@@ -72,12 +72,12 @@ class MinibatchSgd {
   }
 
   int capacity() const { return team_.capacity(); }
-  // So many threads work, each for some shards.
+  // Use n_threads threads, each for some shards.
   void limit(int n_threads) { team_.limit(n_threads); }
 
-  // Steps with the rows in this order, a batch each; returns sum_i v_i l_i, each just before its
-  // step. moved[i], if it is not empty, becomes the class that was moved against row i, or -1.
-  // After an error the clock counts the steps that were made.
+  // Steps with the rows in this order, one batch each; returns sum_i v_i l_i, each just before its
+  // step. moved[i], unless `moved` is empty, becomes the class with a step against row i, or -1.
+  // After an error, the clock has counted the completed steps.
   double run(const Examples<T>& examples, std::span<const std::int32_t> rows,
              StochasticClock& clock, std::span<std::int32_t> moved = {}) {
     const StochasticClock begin = clock;
@@ -98,7 +98,7 @@ class MinibatchSgd {
   }
 
  private:
-  // One thread of a run. Every thread has a clock of its own; all clocks stay equal.
+  // One thread of a run. Every thread has its own clock; all clocks stay equal.
   struct Member {
     int number;
     StochasticClock clock;
@@ -106,7 +106,7 @@ class MinibatchSgd {
     std::exception_ptr error{};
   };
 
-  // The step of the batch that begins at rows[first]; false after an error of any thread.
+  // The step of the batch that begins at rows[first]; false after an error in any thread.
   bool step(const Examples<T>& examples, std::span<const std::int32_t> rows, std::size_t first,
             std::span<std::int32_t> moved, Barrier& barrier, Member& here) {
     const auto batch = rows.subspan(first, std::min(batch_size_, rows.size() - first));
@@ -118,7 +118,7 @@ class MinibatchSgd {
     const auto view = [&](std::size_t shard) {
       StochasticBatch<T> found =
           view_of(batch, row_after(1), shard, first / batch_size_, here.clock, moved);
-      // S = 0 has every scale; that of base scores must be a number.
+      // S = 0 has any scale, but base scores are divided by it.
       if (examples.base && found.scale == 0) found.scale = 1;
       return found;
     };
@@ -130,7 +130,7 @@ class MinibatchSgd {
         const double sum = kernels_.move(examples, shards_[shard], view(shard));
         if (shard == 0) here.losses += sum;
       });
-    } catch (...) {  // the others still wait for this thread, once
+    } catch (...) {  // the other threads wait for this thread once more
       here.error = std::current_exception();
     }
     double weight = 0;
@@ -146,7 +146,7 @@ class MinibatchSgd {
     }
   }
 
-  // A thread may still read the findings of one batch while others write those of the next.
+  // A thread may still read the summaries of one batch while others write those of the next batch.
   StochasticBatch<T> view_of(std::span<const std::int32_t> rows, std::int32_t next,
                              std::size_t shard, std::size_t turn, const StochasticClock& clock,
                              std::span<std::int32_t> moved) {
@@ -189,7 +189,7 @@ class MinibatchSgd {
   std::vector<ScoreSummary<T>> summaries_[2];
 };
 
-// Settings of the visits: loss, batch size, threads.
+// Settings of a pass: loss, batch size, threads.
 struct Passage {
   StochasticLoss loss;
   std::size_t batch_size;
@@ -208,7 +208,7 @@ class StochasticTrainer {
   }
 
   // Steps with the rows in this order. `weights` is S, `average` U, both padded
-  // (weights/dense_weights.hpp). moved[i] becomes the class that was moved against row i, or -1.
+  // (weights/dense_weights.hpp). moved[i] becomes the class with a step against row i, or -1.
   double steps(MatrixView<T> weights, const MatrixView<T>* average, StochasticClock& clock,
                const Passage& passage, std::span<const std::int32_t> rows,
                std::span<std::int32_t> labels) const {
@@ -239,7 +239,7 @@ class StochasticTrainer {
         clock, passage, rows, labels);
   }
 
-  // The same with S and U in tables.
+  // Steps with S and U in tables.
   double table_steps(ShardedWeights<T>& weights, ShardedWeights<T>* average, StochasticClock& clock,
                      const Passage& passage, std::span<const std::int32_t> rows) const {
     require(passage.loss != StochasticLoss::kLogLoss, "log_loss moves all classes: no tables");
@@ -290,7 +290,7 @@ class StochasticTrainer {
     return losses;
   }
 
-  // Rows in a batch, which determine the memory.
+  // Number of rows in a batch, which determines the memory.
   static std::size_t batch_of(const Passage& passage, std::span<const std::int32_t> rows) {
     return std::clamp<std::size_t>(rows.size(), 1, passage.batch_size);
   }
@@ -302,7 +302,7 @@ class StochasticTrainer {
             "moved must have an entry for every row");
   }
 
-  // Refuse steps after which a number may not be finite: scores are at most |x| times those of S.
+  // Reject steps after which a number may not be finite: scores are at most |x| times numbers of S.
   void check(const Passage& passage, std::span<const std::int32_t> rows,
              StochasticClock& clock) const {
     constexpr std::size_t kMaxRows = std::numeric_limits<std::int32_t>::max();
