@@ -1,6 +1,6 @@
 #pragma once
-// Base scores (data/base_scores.hpp) of one example, added to its scores: from a table, or from a
-// taxonomy (data/class_tree.hpp), whose row is a few ranges of classes.
+// Base scores (data/base_scores.hpp) of one example, added to its scores: from a table, or from
+// a taxonomy (data/class_tree.hpp), whose row is a few ranges of classes.
 #include <algorithm>
 #include <cstdint>
 #include <type_traits>
@@ -23,7 +23,7 @@ inline void add_range(const T* base, T number, std::int64_t n, T* __restrict s) 
   for (std::int64_t c = 0; c < n; ++c) s[c] += base[c] + number;
 }
 
-// The numbers of a tree at places, in U.
+// The numbers of a tree at these places, in U.
 template <class U, class T>
 inline const U* by_place(const TreeView<T>& tree) {
   if constexpr (std::is_same_v<U, T>) {
@@ -55,7 +55,7 @@ inline void add_tree(const TreeView<T>& tree, std::int32_t y, std::int32_t first
   });
 }
 
-// Those of example i, to the scores of the classes [first, last); in U, T or double.
+// Add the base scores of example i to the scores of the classes [first, last), in U (T or double).
 template <class T, class U>
 inline void add_base(const BaseScores<T>& base, std::int64_t i, std::int32_t first,
                      std::int32_t last, U* s) {
@@ -69,14 +69,14 @@ inline void add_base(const BaseScores<T>& base, std::int64_t i, std::int32_t fir
   }
 }
 
-// That of one class, not rounded to T.
+// The base score of one class, not rounded to T.
 template <class T>
 inline double exact_base_of(const BaseScores<T>& base, std::int64_t i, std::int32_t c) {
   if (base.has_tree) return base.tree.at(base.rows[i], c);
   return base.exact ? base.exact_of(i)[c] : 0.0;
 }
 
-// That of one class.
+// The base score of one class.
 template <class T>
 inline T base_of(const BaseScores<T>& base, std::int64_t i, std::int32_t c) {
   if (base.has_tree) return static_cast<T>(base.tree.at(base.rows[i], c));

@@ -1,6 +1,6 @@
 #pragma once
-// Working set selection where W is in hash tables: a visit adds only the most violating classes to
-// an example's list, so that W stays sparse. The others wait for the next visit.
+// Working set selection for W in hash tables: a visit adds only the most violating classes to the
+// list of an example, so that W stays sparse. The others wait for the next visit.
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
@@ -12,7 +12,7 @@
 namespace manyclass {
 
 // Number of classes that may enter a list of `size` in one visit. A long list may double: some
-// examples share almost no feature with others, and Weston-Watkins spreads their z over all
+// examples share almost no feature with others, and Weston-Watkins distributes their z over all
 // classes.
 inline std::size_t n_entering(std::size_t size) {
   constexpr std::size_t kFew = 8;
@@ -39,9 +39,9 @@ struct HigherScore {
   }
 };
 
-// The `wanted` largest scores, the largest first, equal ones in the order of classes. Returns their
-// number; n is a multiple of the lanes. Classes of score -inf do not count. `best` is kept sorted,
-// or, where that would be long, as a heap.
+// The `wanted` largest scores, largest first, equal scores in the order of classes. Returns the
+// number of scores; n is a multiple of the lanes. Scores of -inf do not count. `best` is sorted or,
+// if it is long, a heap.
 template <class T>
 inline std::size_t largest_scores(const T* s, std::size_t n, std::int32_t first, std::size_t wanted,
                                   Scored<T>* best) {

@@ -1,6 +1,6 @@
 #pragma once
-// The subproblem of one example, for every formulation, once its scores are known: the new z, the
-// gain of the dual objective, and the step of W. Formulas and sources: subproblem/root_finding.hpp.
+// The subproblem of one example, for every formulation, given its scores: the new z, the gain of
+// the dual objective, and the step of W. Formulas and sources: subproblem/root_finding.hpp.
 #include <limits>
 #include <utility>
 
@@ -16,14 +16,14 @@
 
 namespace manyclass::MANYCLASS_ISA {
 
-// Number of classes up to which a centred W itself is stored, and a step changes all classes;
-// beyond, U and its mean are stored separately. In float W itself is always stored: U less its mean
-// may lose most digits to cancellation.
+// Largest number of classes for which a centered W itself is stored; a step changes all classes.
+// With more classes, U and its mean are stored separately. In float, W itself is always stored: U
+// minus its mean may lose most digits to cancellation.
 template <class T>
 inline constexpr std::int32_t kCentredClasses =
     sizeof(T) == 4 ? std::numeric_limits<std::int32_t>::max() : 64;
 
-// The gain of the dual objective by a solved block, and the step of W along x_i.
+// The gain of the dual objective from a solved block, and the step of W along x_i.
 struct BlockStep {
   double gain = 0;
   double sum_v = 0;  // v^T delta
@@ -37,7 +37,7 @@ struct BlockSlope {
 template <class T>
 class ExampleSubproblem : public ExampleSummary<T> {
  public:
-  // `mean_apart`: the step of a centred W has the change of the mean in column k.
+  // `mean_apart`: the step of a centered W has the change of the mean in column k.
   ExampleSubproblem(const Examples<T>& examples, std::int32_t n_classes, Scratch<T> scratch,
                     bool mean_apart = false)
       : ExampleSummary<T>(examples, n_classes, scratch),
@@ -46,7 +46,7 @@ class ExampleSubproblem : public ExampleSummary<T> {
                : f_.centred ? -1.0 / n_classes
                             : 0.0) {}
 
-  // The best z of example i: its block, with z_new as it will be stored.
+  // The best z of example i: its block, with z_new as stored later.
   std::span<const Coordinate> solve(std::int64_t i, const BlockSummary& found) {
     const double q = examples_.norms[i];
     const double cost = examples_.costs[i];
@@ -75,8 +75,8 @@ class ExampleSubproblem : public ExampleSummary<T> {
     }
   }
 
-  // Slope of D along the step of a solved block, at the scores that it was solved for, and what the
-  // squared hinge takes off, quadratic in the step.
+  // Slope of D along the step of a solved block, at the scores of its solution, and the quadratic
+  // decrease of D along the step by the squared hinge.
   BlockSlope slope_of(std::int64_t i, std::span<const Coordinate> block) const {
     const ExampleCosts costs = examples_.costs_of(i);
     double slope = 0, sum_z2 = 0, squares = 0;
@@ -90,7 +90,7 @@ class ExampleSubproblem : public ExampleSummary<T> {
     return {slope - (f_.loss.regularizer(sum_z2, costs.all) - ridge), ridge};
   }
 
-  // Effect of a solved block of example i.
+  // The gain and the step of a solved block of example i.
   BlockStep step(std::int64_t i, std::span<const Coordinate> block) const {
     const ExampleCosts costs = examples_.costs_of(i);
     double gain = 0, squares = 0, sum_v = 0, sum_z2 = 0;
@@ -131,7 +131,7 @@ class ExampleSubproblem : public ExampleSummary<T> {
     return block;
   }
 
-  // Sum formulations; also the maximum ones as long as their sum stays free.
+  // Sum formulations, and maximum formulations while their sum is below its bound.
   template <class AnyBox>
   std::span<Coordinate> solve_box(const BlockSummary& found, double q, const AnyBox& box) {
     const auto set_b = [&](std::span<Coordinate> block) {
@@ -140,7 +140,7 @@ class ExampleSubproblem : public ExampleSummary<T> {
     double t = found.sum_vz;
     double xi_wanted = sigma_ < 0 ? -kInfinity : 0;
     if (sigma_ > 0 && found.xi_others > -q * t) {
-      // The root of some coordinates is a lower bound: the classes below it stay at zero.
+      // The root for some coordinates is a lower bound: the classes below it stay at zero.
       const std::int32_t best = box.has_classes ? class_of_best(found) : 0;
       scratch_.block[found.size] = {best, 0, found.xi_others, 1, 0, 0};
       const std::span<Coordinate> some(scratch_.block, found.size + 1);
@@ -157,7 +157,7 @@ class ExampleSubproblem : public ExampleSummary<T> {
     return block;
   }
 
-  // The first class with xi_others.
+  // The first class whose xi is xi_others.
   std::int32_t class_of_best(const BlockSummary& found) const {
     std::int32_t c = 0;
     while (found.offset + static_cast<double>(scratch_.scores[c]) < found.xi_others) ++c;
@@ -177,7 +177,7 @@ class ExampleSubproblem : public ExampleSummary<T> {
       const auto padded = (end - first + kL - 1) / kL * kL;
       return found.offset + static_cast<double>(largest(scratch_.scores + first, padded));
     };
-    // Most runs of classes have none that matters, nor most vectors of the others; padding is -inf.
+    // Most runs and most vectors of classes have no xi above xi_wanted; padding is -inf.
     for (std::int32_t first = 0; first < n_classes_; first += kClassesAtOnce) {
       const std::int32_t end = std::min(first + kClassesAtOnce, n_classes_);
       if (best_xi(first, end) < xi_wanted) continue;
@@ -192,14 +192,14 @@ class ExampleSubproblem : public ExampleSummary<T> {
   std::size_t add_lanes(const BlockSummary& found, std::int32_t first, std::int32_t end,
                         double xi_wanted, std::size_t size) {
     for (std::int32_t c = first; c < end; ++c) {
-      // In double, as xi_others was: where x is tiny, scores differ by less than T shows next to 1.
+      // In double, like xi_others: if x is tiny, slacks differ by less than the precision of T.
       const double xi = found.offset + static_cast<double>(scratch_.scores[c]);
       if (xi >= xi_wanted && xi != -kInfinity) scratch_.block[size++] = {c, 0, xi, v_others_, 0, 0};
     }
     return size;
   }
 
-  // Round to T. A z that is tiny relative to the largest one is noise of the scores and becomes 0;
+  // Round to T. A z that is tiny relative to the largest z is noise of the scores and becomes 0;
   // otherwise it would count as a violation.
   static void round(std::span<Coordinate> block) {
     double largest_z = 0;
@@ -223,7 +223,7 @@ class ExampleSubproblem : public ExampleSummary<T> {
     return centre_step(mean, n_steps);
   }
 
-  // Every class moves by minus the mean.
+  // Subtract the mean from every class.
   std::size_t centre_step(double mean, std::size_t n_steps) const {
     for (std::size_t m = 0; m < n_steps; ++m) {
       scratch_.dense_step[scratch_.step[m].label] = 1;

@@ -48,9 +48,9 @@ class ExampleSummary {
     add_coordinate({y, z, found.xi_own, 1, 0, 0}, costs, found);
   }
 
-  // The block of example i from the scores of all classes, which scratch.scores has: `stride`
-  // numbers, those that are no class's -inf. `centre` is taken off all. Sets scores that are used
-  // up to -inf.
+  // The block of example i from the scores of all classes in scratch.scores, which has `stride`
+  // numbers, -inf after the classes. `centre` is subtracted from all scores. Sets scores that were
+  // used to -inf.
   BlockSummary summarize(std::int64_t i, std::span<const DualEntry<T>> z, double centre,
                          std::int64_t stride) {
     constexpr T kNone = -std::numeric_limits<T>::infinity();
@@ -76,7 +76,7 @@ class ExampleSummary {
     return found;
   }
 
-  // The classes with z > 0, and y, for summarize_support; returns their number.
+  // List the classes with z > 0, and y, for summarize_support; returns the number of classes.
   std::size_t list_support(std::int64_t i, std::span<const DualEntry<T>> z) const {
     const std::int32_t y = examples_.labels[i];
     std::size_t size = 0;
@@ -85,7 +85,7 @@ class ExampleSummary {
     return size + 1;
   }
 
-  // The block of the classes with z > 0 alone; scratch.scores has their scores, then that of y.
+  // The block of only the classes with z > 0. scratch.scores has their scores, then the score of y.
   BlockSummary summarize_support(std::int64_t i, std::span<const DualEntry<T>> z, double centre) {
     T* s = scratch_.scores;
     const std::int32_t y = examples_.labels[i];
@@ -109,8 +109,8 @@ class ExampleSummary {
     return found;
   }
 
-  // Classes with z = 0, whose scores are those among n that are not -inf; n is a multiple of the
-  // lanes. `factors` are theirs (data/examples.hpp), or null.
+  // Add the classes with z = 0, whose scores are the n scores that are not -inf; n is a multiple of
+  // the lanes. `factors` are the factors of the classes (data/examples.hpp), or null.
   void add_rest(const T* s, std::size_t n, BlockSummary& found, const T* factors = nullptr) const {
     const double best = found.offset + static_cast<double>(largest(s, n));
     found.xi_others = std::max(found.xi_others, best);
@@ -135,7 +135,7 @@ class ExampleSummary {
     found.violation = std::max(found.violation, violation(c, costs.of(c.label)));
   }
 
-  // Of one coordinate of a sum formulation (Keerthi et al. 2008, eq. 18).
+  // The violation of one coordinate of a sum formulation (Keerthi et al. 2008, eq. 18).
   double violation(const Coordinate& c, double cost) const {
     const double gradient = f_.loss.gradient(c.z, c.xi, cost);
     if (c.z <= 0) return std::max(0.0, gradient);
@@ -158,7 +158,7 @@ class ExampleSummary {
     return v;
   }
 
-  // An example stays active while its z could still move within its non-zero entries.
+  // An example stays active while its z could still change within its non-zero entries.
   bool is_active(std::span<const DualEntry<T>> z, const ExampleCosts& costs) const {
     if (f_.maximum && z.size() != 1) return !z.empty();
     const double of_all = f_.loss.upper(costs.all) * kAtBound<T>;

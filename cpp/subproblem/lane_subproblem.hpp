@@ -1,7 +1,7 @@
 #pragma once
-// The subproblem of one example in registers, where the classes are few: a box, or the simplex of
+// The subproblem of one example in registers, if there are few classes: a box, or the simplex of
 // Crammer-Singer. It is solved in units of xi: with r = q z + xi, beta = q times the b of
-// subproblem/root_finding.hpp, whose sources it shares.
+// subproblem/root_finding.hpp. The sources are the same.
 #include <algorithm>
 #include <bit>
 #include <cmath>
@@ -16,7 +16,7 @@
 
 namespace manyclass::MANYCLASS_ISA {
 
-// Far below every xi, and safe to calculate with.
+// Far below every xi, and safe in calculations.
 template <class T>
 inline constexpr T kNoSlack = -std::numeric_limits<T>::max() / 1024;
 
@@ -25,28 +25,28 @@ template <class T, bool kFactors>
 struct LaneFactors {
   const T* factors = nullptr;
 };
-// Where no example has any: what depends on them is left out when it is compiled.
+// For examples without factors: the code that depends on factors is not compiled.
 template <class T>
 struct LaneFactors<T, false> {
   static constexpr const T* factors = nullptr;
 };
 
-// Input of one visit of an example; B blocks of 64 bytes hold its classes.
+// Input of a visit of one example; B blocks of 64 bytes contain its classes.
 template <class T, int B, bool kFactors>
 struct LaneView : LaneFactors<T, kFactors> {
   using LaneFactors<T, kFactors>::factors;
   static constexpr int kV = B * static_cast<int>(kBlockBytes / kVectorBytes);
   using Lanes = Wide<T, kV>;
   Lanes z;
-  Lanes xi;  // kNone where c is no target
+  Lanes xi;  // kNone if c is not a target
   Lanes v;   // +1 or -1 (absolute margins)
   WideMask<T, kV> own;
   double q;
   double cost;
-  double xi_max = 0;  // maximum formulations
+  double xi_max = 0;  // for maximum formulations
   double sum_z = 0;
 
-  // of(C) in lanes, C the cost of each class's machine.
+  // of(C) in lanes, with C the cost of each class.
   template <class Of>
   [[gnu::always_inline]] Lanes of_costs(Of of) const {
     if (!factors) return Lanes::all(static_cast<T>(of(cost)));
@@ -59,7 +59,7 @@ struct LaneView : LaneFactors<T, kFactors> {
   }
 };
 
-// `sigma` is that of the subproblem's matrix, a I + sigma v v^T.
+// `sigma` belongs to the matrix of the subproblem, a I + sigma v v^T.
 template <class T, int B, bool kFactors>
 class LaneSubproblem {
  public:
@@ -71,7 +71,7 @@ class LaneSubproblem {
   // The best z of an example.
   Lanes solve(const View& e) const { return without_noise(f_.maximum ? simplex(e) : box(e)); }
 
-  // What is lost relative to the largest z is noise of the scores, and would look like a violation.
+  // A z below the rounding error of the largest z is noise, and would look like a violation.
   static Lanes without_noise(const Lanes& z) {
     const Lanes noise = Lanes::all(z.largest() * std::numeric_limits<T>::epsilon());
     return select(z > noise, z, zero());
@@ -87,7 +87,7 @@ class LaneSubproblem {
   // Crammer-Singer: z_c = max(0, beta_c - theta) / q with the one root theta of
   //     sum_c max(0, beta_c - theta) = min(theta + origin, q cost),
   //     beta_c = q z_c + xi_c - xi_max.
-  // Newton's method from the left, as simplex_root (subproblem/root_finding.hpp).
+  // Newton's method from the left, like simplex_root (subproblem/root_finding.hpp).
   Lanes simplex(const View& e) const {
     const Lanes beta = e.z * static_cast<T>(e.q) + (e.xi - Lanes::all(static_cast<T>(e.xi_max)));
     const double origin = e.q * e.sum_z + e.xi_max;
@@ -100,7 +100,7 @@ class LaneSubproblem {
       const int n = std::popcount(bits);
       if (n == 0 || bits == previous || n > std::popcount(previous)) break;
       previous = bits;
-      if (n == 1) continue;  // the first root was that of the largest alone
+      if (n == 1) continue;  // the first root belongs to the largest coordinate alone
       const double sum = static_cast<double>(select(above, beta, zero()).sum());
       theta = std::max((sum - origin) / (n + 1), (sum - e.q * e.cost) / n);
     }
@@ -109,8 +109,8 @@ class LaneSubproblem {
 
   // The box: z = clip((r - sigma v omega) / (q a), 0, upper), omega the one root of
   //     h(omega) = v^T z - v^T z_old - omega / q,
-  // which falls and is piecewise linear: Newton's method, kept inside a bracket by bisection. It is
-  // exact once two values in a row have the same coordinates free and at their bounds.
+  // which is decreasing and piecewise linear: Newton's method, with bisection in a bracket. It is
+  // exact when two consecutive values have the same coordinates free and at their bounds.
   Lanes box(const View& e) const {
     const Lanes r = e.z * static_cast<T>(e.q) + e.xi;
     const Lanes scale = e.of_costs([&](double C) { return inverse(e.q + f_.loss.ridge(C)); });

@@ -1,7 +1,7 @@
 #pragma once
-// Lower bounds of the roots of subproblem/root_finding.hpp, from the scores of all classes in whole
-// vectors. The classes with b below such a bound stay at z = 0, and need not enter the block: of
-// hundreds of classes a few remain.
+// Lower bounds of the roots in subproblem/root_finding.hpp, from the scores of all classes in whole
+// vectors. The classes with b below such a bound stay at z = 0, and need not enter the block. A few
+// of hundreds of classes remain.
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
@@ -20,8 +20,8 @@ struct SumAbove {
   double n;
 };
 
-// The sum of s_c - from over the classes where that exceeds t, and their number; n is a multiple of
-// the lanes.
+// The sum of s_c - from over the classes for which it exceeds t, and the number of classes; n is a
+// multiple of the lanes.
 template <class T>
 inline SumAbove sum_above(const T* s, std::size_t n, T from, T t) {
   const Vector<T> zero = {}, one = zero + 1;
@@ -35,23 +35,23 @@ inline SumAbove sum_above(const T* s, std::size_t n, T from, T t) {
           static_cast<double>(lane_total<T, kVectorBytes>(&count))};
 }
 
-// The scores of the classes with z = 0, as the subproblem of an example sees them.
+// The scores of the classes with z = 0, in the subproblem of an example.
 template <class T>
 struct OtherScores {
-  const T* s;     // n numbers, -inf where there is no such class
+  const T* s;     // n numbers, -inf for other classes
   std::size_t n;  // a multiple of the lanes
   double offset;  // xi_c = offset + s_c
   double q;       // ||x||^2
 };
 
-// Crammer-Singer: theta - b_max, or less, for a block (whose b are set) and the other classes.
-// Every step of Newton's method from the left solves for some coordinates, whose root is never
-// right of that of all. Each is made less by what rounding the sums may add.
+// Crammer-Singer: a lower bound of theta - b_max, for a block with known b and the other classes.
+// Every step of Newton's method from the left solves for some coordinates. Its root is at most the
+// root for all coordinates. A bound of the rounding error of the sums is subtracted from each root.
 template <class T>
 inline double lower_simplex_root(std::span<const Coordinate> block, const OtherScores<T>& others,
                                  const Reference& from, double b_max, double cost) {
   constexpr int kSteps = 8;
-  constexpr double kFew = 4;  // coordinates that cost no more than another step
+  constexpr double kFew = 4;  // coordinates that take no longer than another step
   constexpr auto kEpsilon = static_cast<double>(std::numeric_limits<T>::epsilon());
   const double q = others.q;
   const T s_from = static_cast<T>(from.xi - others.offset);
@@ -83,8 +83,8 @@ struct ClippedSum {
   double n_free;
 };
 
-// The sum of clip(s_c - from, 0, top), and how many exceed 0, and lie between both; n is a multiple
-// of the lanes.
+// The sum of clip(s_c - from, 0, top), the number of terms above 0, and the number between the
+// bounds; n is a multiple of the lanes.
 template <class T>
 inline ClippedSum clipped_sum(const T* s, std::size_t n, T from, T top) {
   const Vector<T> zero = {}, one = zero + 1, most = zero + top;
@@ -93,7 +93,7 @@ inline ClippedSum clipped_sum(const T* s, std::size_t n, T from, T top) {
     const Vector<T> d = maximum<T>(load(s + c) - from, zero);
     sum += d < most ? d : most;
     above += d > zero ? one : zero;
-    free += d < most ? one : zero;  // also those at 0
+    free += d < most ? one : zero;  // also terms of 0
   }
   const auto total = [](const Vector<T>& v) {
     return static_cast<double>(lane_total<T, kVectorBytes>(&v));
@@ -101,7 +101,7 @@ inline ClippedSum clipped_sum(const T* s, std::size_t n, T from, T top) {
   return {total(sum), total(above), total(free) - (static_cast<double>(n) - total(above))};
 }
 
-// The z of the other classes at x = q (t - sum_vz), times `scale`; n_free as of Box::free.
+// The z of the other classes at x = q (t - sum_vz), times `scale`; n_free as in Box::free.
 template <class T>
 struct RestOfBox {
   RestOfBox(const Box& box, const OtherScores<T>& others)
@@ -116,7 +116,7 @@ struct RestOfBox {
   T top;
 };
 
-// The same for factors of the classes: clip((s_c - from) / a_c, 0, top factor_c), with
+// The sum with factors of the classes: clip((s_c - from) / a_c, 0, top factor_c), with
 // 1 / a_c = factor_c / (factor_c + ridge).
 template <class T>
 struct RestOfFactorBox {
@@ -161,9 +161,9 @@ RestOfFactorBox<T> rest_of(const FactorBox<T>& box, const OtherScores<T>& others
   return {box, others};
 }
 
-// Weston-Watkins (sigma = v = 1): t of box_root, or less, for a block (whose b are set) and the
-// other classes. h is decreasing, so a t with h(t) >= 0, by more than rounding may add, is such a
-// bound. Given: one of them, `t`.
+// Weston-Watkins (sigma = v = 1): a lower bound of t in box_root, for a block with known b and the
+// other classes. h is decreasing, so t is such a bound if h(t) >= 0 by more than the rounding
+// error. Given: a lower bound `t`.
 template <class T, class AnyBox>
 inline double lower_box_root(std::span<const Coordinate> block, const OtherScores<T>& others,
                              const AnyBox& box, double sum_vz, double t) {

@@ -1,6 +1,6 @@
 #pragma once
-// The block subproblem: the dual variables of one example, all others fixed. For every formulation,
-// after division by q = ||x||^2,
+// The block subproblem: the dual variables of one example, with all others fixed. For every
+// formulation, after division by q = ||x||^2,
 //
 //     min_z  1/2 z^T (a I + sigma v v^T) z - b^T z     s.t.  z in a box or a simplex
 //
@@ -11,9 +11,9 @@
 //   MMR                +1 at y                -1/k    0 <= z <= cost
 //   OVR                +1 at y, -1 elsewhere  0       0 <= z <= cost
 //
-//   b = (I + sigma v v^T) z_old + xi / q,  xi_c = gamma_c - mu_c(x, y);  a = 1, and for the squared
-//   hinge 1 + 1 / (2 cost q), with no upper bound. With factors of the classes (ExampleCosts in
-//   data/examples.hpp), the box of WW and the a of each coordinate are those of its own cost.
+//   b = (I + sigma v v^T) z_old + xi / q,  xi_c = gamma_c - mu_c(x, y). a = 1, or for the squared
+//   hinge 1 + 1 / (2 cost q), without upper bound. With factors of the classes (ExampleCosts in
+//   data/examples.hpp), the box of WW and the a of each coordinate use the cost of the coordinate.
 //
 // Sources: Keerthi et al. 2008, eq. 10 and 21 (CS, WW); Dogan, Glasmachers, Igel 2016 (the family);
 // Wang, Scott 2021 (the exact WW step).
@@ -30,19 +30,19 @@ namespace manyclass::MANYCLASS_ISA {
 
 inline constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
-// theta - b_max for a set of n coordinates above theta whose b (minus b_max) sum to `sum`.
+// theta - b_max for a set of n coordinates above theta whose b (minus b_max) have the sum `sum`.
 inline double simplex_root_of(double sum, double n, double b_max, double cost) {
   return std::max((sum - b_max) / (n + 1), (sum - cost) / n);
 }
 
 // Crammer-Singer: z_c = max(0, b_c - theta) with the one root theta of
 //     sum_c max(0, b_c - theta) = min(theta, cost).
-// Where the sum is free, theta = sum z; where it is at its bound, theta is that of the projection
-// onto the simplex. Everything is measured from the largest b, so that a huge xi / q loses no digit
-// of a small cost: the block's b are minus b_max, and theta - b_max is returned. Newton's method
-// from the left: each step solves for the coordinates above the last value. Their number only falls
-// (where rounding would let it rise, theta is exact already), so it ends after |block| steps at
-// most, mostly after two.
+// If the sum is free, theta = sum z; if it is at its bound, theta belongs to the projection onto
+// the simplex. All numbers are relative to the largest b, so that a huge xi / q does not remove
+// digits of a small cost: the b of the block are minus b_max; theta - b_max is returned. Newton's
+// method from the left: each step solves for the coordinates above the last value. Their number
+// decreases (if rounding increases it, theta is exact already), so there are at most |block| steps,
+// usually two.
 inline double simplex_root(std::span<const Coordinate> block, double b_max, double cost) {
   double theta = simplex_root_of(0, 1, b_max, cost);  // the largest b alone: a lower bound
   for (std::size_t previous = block.size() + 1;;) {
@@ -89,12 +89,12 @@ struct Box {
   double z(const Coordinate& c, double t) const {
     return std::clamp((c.b - sigma * c.v * t) / a, 0.0, upper);
   }
-  // sum_c 1 / a over the free z is n / a: what a coordinate adds to n, if z is its own.
+  // sum_c 1 / a over the free z is n / a. Returns the part of n of a coordinate, given its z.
   double free(const Coordinate&, double z) const { return z > 0 && z < upper ? 1 : 0; }
   double curvature(double n) const { return sigma * n / a; }
 };
 
-// The same with factors of the classes: a = 1 + ridge / factor, upper times factor.
+// The box with factors of the classes: a = 1 + ridge / factor, upper times factor.
 template <class T>
 struct FactorBox {
   static constexpr bool has_classes = true;
@@ -102,7 +102,7 @@ struct FactorBox {
   double ridge;
   double upper;
   const double* factors;
-  const T* rounded;  // the same
+  const T* rounded;  // factors rounded to T
 
   double a(std::int32_t c) const { return 1 + ridge / factors[c]; }
   double z(const Coordinate& c, double t) const {
@@ -115,7 +115,7 @@ struct FactorBox {
 };
 
 // t, the one root of h(t) = v^T clip((b - sigma v t) / a, 0, upper) - t. h is decreasing and
-// piecewise linear: Newton's method, kept inside a bracket by bisection.
+// piecewise linear: Newton's method, with bisection in a bracket.
 template <class AnyBox>
 inline double box_root(std::span<const Coordinate> block, const AnyBox& box, double t) {
   double low = -kInfinity;
@@ -145,8 +145,8 @@ inline double box_root(std::span<const Coordinate> block, const AnyBox& box, dou
   return t;
 }
 
-// ATM with an active sum: z_y = u, the others the projection of their b onto sum = cost - u. The
-// derivative in u, u - b_y + 2 sigma (2 u - cost) + theta(cost - u), is increasing.
+// ATM with an active sum: z_y = u, the others are the projection of their b onto sum = cost - u.
+// The derivative in u, u - b_y + 2 sigma (2 u - cost) + theta(cost - u), is increasing.
 inline double own_share(std::span<const Coordinate> block, double b_own, double sigma,
                         double cost) {
   double low = 0;
@@ -161,8 +161,8 @@ inline double own_share(std::span<const Coordinate> block, double b_own, double 
   return 0.5 * (low + high);
 }
 
-// Maximum formulations with absolute margins: where the box's solution breaks sum z <= cost, the
-// sum is at its bound. As with simplex_root, b is measured from the largest one (of those with
+// Maximum formulations with absolute margins: if the solution of the box violates sum z <= cost,
+// the sum is at its bound. As in simplex_root, b is relative to the largest b (of coordinates with
 // v < 0).
 inline void cap_sum(std::span<Coordinate> block, double sum_vz, double sigma, double q,
                     double cost) {
@@ -185,13 +185,13 @@ inline void cap_sum(std::span<Coordinate> block, double sum_vz, double sigma, do
   for (Coordinate& c : block) c.z_new = c.v > 0 ? u : std::max(0.0, c.b - theta);
 }
 
-// Crammer-Singer: the z and xi of a coordinate. b is measured from the largest b = z + xi / q.
+// Crammer-Singer: the z and xi of a coordinate. b is relative to the largest b = z + xi / q.
 struct Reference {
   double z;
   double xi;
 };
 
-// The coordinate with the largest b, of the block and of one with z = 0 and `xi_zero`.
+// The coordinate with the largest b, in the block and for a coordinate with z = 0 and `xi_zero`.
 inline Reference largest_b(std::span<const Coordinate> block, double xi_zero, double q) {
   Reference best{0, xi_zero};
   for (const Coordinate& c : block) {

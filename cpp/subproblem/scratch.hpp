@@ -16,7 +16,7 @@ struct Coordinate {
   double xi;           // gamma_c - mu_c(x, y)
   double v;            // +1 or -1
   double b;
-  double z_new;  // after it
+  double z_new;  // after the step
 };
 
 // Memory for one visit at a time; k is the number of classes.
@@ -27,11 +27,11 @@ struct Scratch {
   Coordinate* block;        // k + 1
   Step* step;               // k + 2
   std::int32_t* labels;     // k + 2
-  double* exact = nullptr;  // stride, aligned to 64 bytes; what certificates are computed in
+  double* exact = nullptr;  // stride, aligned to 64 bytes; for certificates
   T* carry = nullptr;  // stride; low digits of the intercepts (weights/dense_weights.hpp), or null
 };
 
-// The memory that Scratch points to. The low digits of the intercepts last as long as this object.
+// The memory that Scratch points to. It stores the low digits of the intercepts between visits.
 template <class T>
 class OwnedScratch {
  public:

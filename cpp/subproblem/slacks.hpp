@@ -1,11 +1,11 @@
 #pragma once
-// The slacks of an example, xi_c = gamma_c - mu_c(x, y), from its scores s_c = w_c . x, to which its
-// base scores are added first (data/base_scores.hpp). Only this file knows gamma.
+// The slacks of an example, xi_c = gamma_c - mu_c(x, y), from its scores s_c = w_c . x plus base
+// scores (data/base_scores.hpp). Only this file uses gamma.
 //
 //   relative margins   mu_c = s_y - s_c
 //   absolute margins   mu_c = -(s_c - shift) for c != y,  mu_y = s_y - shift
 //
-// The shift is what is taken off every score: that of the mean of W, where it is stored separately.
+// The shift is subtracted from every score: the score of the mean of W, if it is stored separately.
 #include <algorithm>
 #include <cstddef>
 #include <cstring>
@@ -26,7 +26,7 @@ class Slacks {
   // xi_c = offset + s_c for c != y.
   [[gnu::always_inline]] double offset() const { return offset_; }
   [[gnu::always_inline]] double other(double score) const { return offset_ + score; }
-  // xi_y, of absolute margins.
+  // xi_y, for absolute margins.
   [[gnu::always_inline]] double own() const { return own_; }
 
  private:
@@ -34,8 +34,8 @@ class Slacks {
   double own_;
 };
 
-// The same for lanes of T: the slacks of c != y, and at y that of y. `less` is s_y of relative
-// margins, or the shift.
+// The slacks for lanes of T: of c != y, and of y. `less` is s_y for relative margins, or the
+// shift.
 template <class T, class Lanes>
 [[gnu::always_inline]] inline Lanes slacks_of_others(const Formulation& f, const Lanes& s, T less) {
   return s + static_cast<T>(f.gamma - static_cast<double>(less));
@@ -58,11 +58,11 @@ namespace manyclass::MANYCLASS_ISA {
 struct BlockSummary {
   std::size_t size = 0;           // coordinates in the block so far
   double offset = 0;              // xi_c = offset + s_c for c != y
-  double xi_own = 0;              // xi_y, of absolute margins
+  double xi_own = 0;              // xi_y, for absolute margins
   double sum_z = 0;               // sum_c z_c
   double sum_vz = 0;              // v^T z
   double z_dot_xi = 0;            // sum_c z_c xi_c
-  double squares = 0;             // sum_c z_c^2, over the factor of c (data/examples.hpp)
+  double squares = 0;             // sum_c z_c^2, divided by the factor of c (data/examples.hpp)
   double xi_others = -kInfinity;  // largest xi of the others
   double xi_max = -kInfinity;     // largest xi of the targets
   double xi_min = kInfinity;      // smallest xi with z > 0
@@ -89,7 +89,7 @@ inline double sum_of_losses(const T* s, std::size_t n, T offset, Loss loss) {
   return sum_of_losses_by(s, n, offset, loss, [](const Vector<T>& l, std::size_t) { return l; });
 }
 
-// The same times the factors of the classes, which need not be aligned.
+// The sum with the factors of the classes, which need not be aligned.
 template <class T>
 inline double sum_of_losses(const T* s, std::size_t n, T offset, Loss loss, const T* factors) {
   return sum_of_losses_by(s, n, offset, loss, [factors](const Vector<T>& l, std::size_t c) {
