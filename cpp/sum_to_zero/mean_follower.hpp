@@ -1,12 +1,12 @@
 #pragma once
-// The mean m of the weights of all classes, where the classes are distributed over ranks. Of the
-// sum of all u_c,
+// The mean m of the weights of all classes, if the classes are distributed over ranks. The sum of
+// all u_c is
 //
-//     sum_c u_c = sum_i sigma_i x_i,    sigma_i = sum_c v_ic z_ic,  v_ic = 1 for c = y_i, else -1,
+//     sum_c u_c = sum_i sigma_i x_i,    sigma_i = sum_c v_ic z_ic,  v_ic = 1 for c = y_i, else -1.
 //
-// each rank knows its part of sigma_i, one number for an example. m follows mean_c u_c by
-// successive over-relaxation, coordinate by coordinate. Source: Alber et al. 2017, sec. 3 (the mean
-// apart; there ranks send the vector itself).
+// Each rank knows its part of sigma_i, one number for each example. m follows mean_c u_c by
+// successive over-relaxation, coordinate by coordinate. Source: Alber et al. 2017, sec. 3 (separate
+// mean; in the paper, ranks send the vector itself).
 #include <cstdint>
 #include <span>
 #include <utility>
@@ -26,7 +26,7 @@ class MeanFollower {
   std::int64_t n_features() const { return std::ssize(entries_) - 1; }
   double sum(std::int64_t j) const { return entries_[j].sum; }
   double behind(std::int64_t j) const { return entries_[j].behind; }
-  // m is the mean of all u_c; S is given.
+  // m is the mean of all u_c; the sum S is given.
   void restart(std::span<const double> sum) {
     for (std::size_t j = 0; j < entries_.size(); ++j) entries_[j] = {sum[j], 0};
   }
@@ -39,9 +39,9 @@ class MeanFollower {
     }
     return total;
   }
-  // S moves by `here` x, and the mean of all u_c by `everywhere` x. If m then differs from the
-  // mean, the features of x are listed. All ranks list the same features, because m is the same on
-  // all.
+  // Add `here` x to S, and `everywhere` x to the mean of all u_c. If m then differs from the mean,
+  // the features of x are listed. All ranks list the same features because m is the same on all
+  // ranks.
   template <class T>
   void move(const Row<T>& row, double here, double everywhere) {
     const auto add = [&](Entry& entry, double x) {
@@ -65,7 +65,7 @@ class MeanFollower {
     listed_.clear();
     follow(n_features());
   }
-  // m_j moves by v, and with it all w_c here; the change of -1/2 sum_c ||w_c||^2.
+  // Add v to m_j, which changes all w_c of this rank; returns the change of -1/2 sum_c ||w_c||^2.
   double take_off(std::int64_t j, double v, std::int32_t n_classes) {
     Entry& entry = entries_[j];
     const double gain = v * (entry.sum - 0.5 * n_classes * v);
@@ -76,8 +76,8 @@ class MeanFollower {
 
  private:
   struct Entry {
-    double sum;     // of w_c, over the classes here
-    double behind;  // mean_c u_c - m, of all classes
+    double sum;     // of w_c, over the classes of this rank
+    double behind;  // mean_c u_c - m, over all classes
   };
   std::vector<Entry> entries_;
   std::vector<std::uint8_t> is_listed_;
@@ -92,13 +92,13 @@ void take_off_classes(const WeightsView<T>& w, std::int64_t j, T v) {
   for (std::int32_t c = 0; c < w.n_classes; ++c) row[c] -= v;
 }
 
-// Visits have moved sigma of `rows` by `moved`, and m with it by the drift; the mean of all u_c has
-// moved sum_i steps_i x_i further than m. For the features of these rows, m moves by `relaxation`
-// times its distance from the mean. W's column k holds m, which is subtracted from every w_c. The
-// intercepts' m is subtracted at once: all examples move the intercepts, so their sums grow large
-// and the difference would be lost to cancellation. What rounding keeps from the column waits until
-// it has grown. Returns the gain of these classes' part of D by all moves of m, beside the gains of
-// the visits.
+// Visits have changed sigma of `rows` by `moved`, and m by the drift. The mean of all u_c has moved
+// sum_i steps_i x_i further than m. For the features of these rows, m moves by `relaxation`
+// times its distance from the mean. Column k of W stores m, which is subtracted from every w_c. The
+// m of the intercepts is subtracted at once: all examples change the intercepts, so their sums grow
+// and the difference would be lost to cancellation. Moves that rounding removes in the column wait
+// until they are larger. Returns the gain of the part of D of these classes by all moves of m,
+// without the gains of the visits.
 template <class T>
 double follow_mean(const Examples<T>& examples, const WeightsView<T>& w, double drift,
                    std::span<const std::int32_t> rows, const double* moved, const double* steps,
@@ -124,8 +124,8 @@ double follow_mean(const Examples<T>& examples, const WeightsView<T>& w, double 
   return gain;
 }
 
-// Set m to the mean of all u_c, and subtract the column from the classes; it is 0 then. Returns
-// what D's part of these classes gains.
+// Set m to the mean of all u_c, and subtract the column from the classes; the column is 0 then.
+// Returns the gain of the part of D of these classes.
 template <class T>
 double settle_mean(const WeightsView<T>& w, MeanFollower& mean) {
   double gain = 0;

@@ -1,9 +1,9 @@
-// The visits of the sequential dual method (dual/dense_sweep.hpp, dual/lane_sweep.hpp) where W's
-// column k has a mean that other ranks share. With the drift r, a visit minimizes over a step
+// The visits of the sequential dual method (dual/dense_sweep.hpp, dual/lane_sweep.hpp) if column k
+// of W has a mean that ranks share. With the drift r, a visit minimizes over a step
 //
 //   u_c += v_c delta_c x_i,   m += r (v^T delta) x_i,   w_c = u_c - m,
 //
-// for which the matrix of the block is a I - r v v^T. CMakeLists.txt compiles this file once per
+// whose block has the matrix a I - r v v^T. CMakeLists.txt compiles this file once per
 // instruction set.
 #include "sum_to_zero/shared_kernels.hpp"
 
@@ -82,7 +82,7 @@ class SharedLaneVisitor : public LaneVisitor<T, B, false> {
 
  private:
   double drift_;
-  Mask mean_;  // the lane behind the classes
+  Mask mean_;  // the lane after the classes
 };
 
 template <class T, int B>
@@ -94,7 +94,7 @@ SweepResult sweep_shared_blocks(const Examples<T>& examples, const WeightsView<T
   return sweep_lanes(visitor, w.n_classes, order, min_gap, active);
 }
 
-// For as many blocks as the rows of z have.
+// The sweep for as many blocks as the rows of z have.
 template <class T>
 SweepResult shared_lane_sweep(const Examples<T>& examples, const WeightsView<T>& w, double drift,
                               DualLanes<T>& z, Scratch<T> scratch,
