@@ -1,6 +1,6 @@
 #pragma once
-// Numbers in svmlight text: a fast path for short decimals, which nearly all features are, and a
-// general one for the rest.
+// Numbers in svmlight text: a fast path for short decimals (nearly all features), and a
+// general path for other numbers.
 #include <algorithm>
 #include <bit>
 #include <charconv>
@@ -29,13 +29,13 @@ inline bool is_whole(std::string_view text) {
   return !text.empty() && std::all_of(text.begin(), text.end(), is_digit);
 }
 
-// Bit i is set if p[i] is no digit, i < 32; all higher bits are set.
+// Bit i is set if p[i] is not a digit, i < 32; all higher bits are set.
 inline std::uint64_t non_digits(const char* p) {
   std::uint64_t bits = ~std::uint64_t{0} << 32;
 #if defined(__SSE2__)
   for (int part = 0; part < 2; ++part) {
     const __m128i bytes = _mm_loadu_si128(reinterpret_cast<const __m128i*>(p + 16 * part));
-    const __m128i shifted = _mm_add_epi8(bytes, _mm_set1_epi8(128 - '0'));  // digits come lowest
+    const __m128i shifted = _mm_add_epi8(bytes, _mm_set1_epi8(128 - '0'));  // digits become lowest
     const __m128i others = _mm_cmpgt_epi8(shifted, _mm_set1_epi8(-128 + 9));
     bits |= static_cast<std::uint64_t>(_mm_movemask_epi8(others)) << (16 * part);
   }
@@ -45,15 +45,15 @@ inline std::uint64_t non_digits(const char* p) {
   return bits;
 }
 
-// 8 bytes of text, the first one lowest.
+// 8 bytes of text; the first byte is the lowest.
 inline std::uint64_t eight_bytes(const char* p) {
   std::uint64_t bytes;
   std::memcpy(&bytes, p, sizeof bytes);
   return std::endian::native == std::endian::little ? bytes : __builtin_bswap64(bytes);
 }
 
-// The number that the first n of 8 bytes spell, all of them digits, 1 <= n <= 8. Neighbors are
-// joined to numbers of 2, 4, then 8 digits, several at once.
+// The number in the first n of 8 bytes, which are all digits, 1 <= n <= 8. Neighbors are
+// combined into numbers of 2, 4, then 8 digits, several at once.
 inline std::int64_t short_number(std::uint64_t bytes, int n) {
   bytes = (bytes - 0x3030303030303030u) << (64 - 8 * n);  // leading zeros up to 8 digits
   bytes = bytes * 10 + (bytes >> 8);
@@ -78,10 +78,10 @@ struct Feature {
   double value;
 };
 
-inline constexpr int kWindow = 40;  // bytes that read_feature may read
+inline constexpr int kWindow = 40;  // maximum number of bytes that read_feature reads
 
-// Reads "INDEX:[-]DIGITS[.DIGITS]" and returns its end, where a blank or a line end is; nullptr
-// if the text is anything else, or longer than usual.
+// Reads "INDEX:[-]DIGITS[.DIGITS]" and returns its end, a blank or a line end; nullptr if
+// the text has a different form or is longer than usual.
 inline const char* read_feature(const char* p, Feature& feature) {
   std::uint64_t marks = non_digits(p);
   const int colon = std::countr_zero(marks);
@@ -114,14 +114,14 @@ inline const char* read_feature(const char* p, Feature& feature) {
 
 enum class Number { finite, overflow, not_a_number };
 
-// A decimal number, digits * 10^exponent, cut after 19 significant digits.
+// A decimal number, digits * 10^exponent, truncated after 19 significant digits.
 struct Decimal {
   std::uint64_t digits = 0;
-  int n_digits = 0;  // significant ones
+  int n_digits = 0;  // significant digits
   std::int64_t exponent = 0;
 };
 
-// Reads the digits at p into `decimal`; `scale` is -1 behind the decimal point and else 0.
+// Reads the digits at p into `decimal`; `scale` is -1 after the decimal point, else 0.
 inline const char* read_digits(const char* p, const char* end, int scale, Decimal& decimal) {
   for (; p < end && is_digit(*p); ++p) {
     const bool kept = decimal.n_digits < 19;
@@ -145,8 +145,8 @@ inline const char* read_exponent(const char* p, const char* end, Decimal& decima
   return p == begin ? nullptr : p;
 }
 
-// The decimal number as a double, rounded correctly; a tiny one is 0, as in Python. False if it
-// is too large. `begin` to `end` is its text, without a sign.
+// The decimal number as a double, rounded correctly; tiny numbers become 0, as in Python. False
+// if the number is too large. [begin, end) is its text without a sign.
 inline bool to_double(const Decimal& decimal, const char* begin, const char* end, double& value) {
   const auto [digits, n_digits, exponent] = decimal;
   value = static_cast<double>(digits);
@@ -180,7 +180,7 @@ inline Number read_number(std::string_view text, double& value) {
   return Number::finite;
 }
 
-// nan, inf, Infinity, ... in any case and with any sign
+// nan, inf, Infinity, ... in any case and with any sign.
 inline bool names_non_finite(std::string_view text) {
   if (text.starts_with('+') || text.starts_with('-')) text.remove_prefix(1);
   std::string name(text.substr(0, 3));

@@ -19,14 +19,14 @@
 namespace manyclass {
 
 struct SvmlightOptions {
-  std::int64_t n_features;  // 0: the largest index decides
+  std::int64_t n_features;  // 0: the largest index determines it
   bool zero_based;
   bool sort;                // rows may be unsorted
-  bool sum_duplicates;      // rows may hold an index several times
-  bool label_sets = false;  // labels are sets, "3,7,12": long ones, and none, are no error
+  bool sum_duplicates;      // rows may contain an index several times
+  bool label_sets = false;  // labels are sets, "3,7,12"; long or empty sets are valid
 };
 
-// CSR arrays of the rows of a chunk; label codes point into `labels`, which point into the text.
+// CSR arrays of the rows of a chunk. Label codes are indices of `labels`, which refer to the text.
 template <class T, class Index>
 struct SvmlightChunk {
   std::unique_ptr<Index[]> indices;  // from 0, strictly ascending in each row
@@ -34,7 +34,7 @@ struct SvmlightChunk {
   std::unique_ptr<std::int64_t[]> row_ends;
   std::unique_ptr<std::int32_t[]> codes;
   std::vector<std::string_view> labels;   // distinct, in order of appearance
-  std::vector<std::int64_t> label_lines;  // where each appeared first
+  std::vector<std::int64_t> label_lines;  // line of the first occurrence of each label
   std::int64_t nnz = 0, n_rows = 0, n_lines = 0, max_index = -1;
 };
 
@@ -52,7 +52,7 @@ struct SvmlightError : std::exception {
   const char* what() const noexcept override { return complaint.problem; }
 };
 
-// A feature index needs more bits than the Index that the chunk is read with.
+// A feature index needs more bits than the Index type of the chunk.
 struct IndexTooWide : std::exception {};
 
 namespace svmlight {
@@ -91,9 +91,9 @@ inline constexpr Complaint kBadQuery{"a query id is not a whole number", "write 
 
 // Text in svmlight / LIBSVM format -> CSR arrays: one chunk of whole lines, one thread, no I/O.
 //
-// A line is "LABEL [qid:N] INDEX:VALUE INDEX:VALUE ... [# comment]". Nearly every feature of a real
-// file is a short decimal number, so these take one pass over 32 bytes (read_feature). Everything
-// else, errors too, goes to the general code (SvmlightParser::read_token).
+// A line is "LABEL [qid:N] INDEX:VALUE INDEX:VALUE ... [# comment]". Nearly all features of real
+// files are short decimal numbers, which take one pass over 32 bytes (read_feature). The general
+// code (SvmlightParser::read_token) reads everything else, including errors.
 
 template <class T, class Index>
 class SvmlightParser {
@@ -105,7 +105,7 @@ class SvmlightParser {
     if (options.n_features > 0) {
       index_limit_ = std::min(index_limit_, static_cast<std::uint64_t>(options.n_features) - 1);
     }
-    // A feature takes 4 bytes at least (" 1:1"), a row 2 ("1\n"): no bound to check while reading.
+    // A feature has at least 4 bytes (" 1:1"), a row 2 ("1\n"): no bound to check while reading.
     const std::size_t max_nnz = text.size() / 4 + 1;
     const std::size_t max_rows = text.size() / 2 + 1;
     chunk_.indices = std::make_unique_for_overwrite<Index[]>(max_nnz);
@@ -115,7 +115,7 @@ class SvmlightParser {
   }
 
   SvmlightChunk<T, Index> parse() && {
-    for (const char* p = begin_; p < end_; ++p) {  // ++p: over the line's end
+    for (const char* p = begin_; p < end_; ++p) {  // ++p: after the end of the line
       p = skip_blanks(p);
       if (p < end_ && *p != '\n' && *p != '#') p = read_row(p);
       if (p < end_ && *p == '#') p = std::find(p, end_, '\n');
@@ -167,7 +167,7 @@ class SvmlightParser {
     T* const values = chunk_.values.get();
     const std::uint64_t base = options_.zero_based ? 0 : 1;
     std::int64_t nnz = chunk_.nnz;
-    std::uint64_t least = 0;  // that the next index must be
+    std::uint64_t least = 0;  // smallest valid next index
     for (;;) {
       svmlight::Feature feature;
       const bool near_end = end_ - p < svmlight::kWindow;
@@ -182,7 +182,7 @@ class SvmlightParser {
           continue;
         }
       }
-      const std::uint64_t index = feature.index - base;  // 0 - 1 is beyond every limit
+      const std::uint64_t index = feature.index - base;  // 0 - 1 exceeds every limit
       if (index > index_limit_ || index < least) [[unlikely]]
         check_index(p, index, least);
       indices[nnz] = static_cast<Index>(index);
@@ -194,7 +194,7 @@ class SvmlightParser {
     return p;
   }
 
-  // Any "index:value"; false for "qid:N", which is no feature.
+  // Any "index:value"; false for "qid:N", which is not a feature.
   bool read_token(std::string_view token, svmlight::Feature& feature) const {
     const std::size_t colon = token.find(':');
     if (colon == token.npos) fail(svmlight::kNoColon, token);
@@ -234,7 +234,7 @@ class SvmlightParser {
     }
   }
 
-  // Handle an index (from 0) beyond the limit or below `least`: fail, or mark the row for tidy_row.
+  // Handle an index (from 0) above the limit or below `least`: fail, or mark the row for tidy_row.
   void check_index(const char* p, std::uint64_t index, std::uint64_t least) {
     const std::string_view token = token_at(skip_blanks(p));
     if (index == ~std::uint64_t{0} && !options_.zero_based) fail(svmlight::kZeroIndex, token);
@@ -249,7 +249,7 @@ class SvmlightParser {
     must_tidy_ = true;
   }
 
-  // Sort the row from `begin` on by index and sum duplicates. `p` is in its line.
+  // Sort the row that starts at `begin` by index and sum duplicates. `p` is in its line.
   void tidy_row(std::int64_t begin, const char* p) {
     must_tidy_ = false;
     Index* const indices = chunk_.indices.get();
@@ -287,7 +287,7 @@ class SvmlightParser {
     return {p, q};
   }
 
-  // A token, and the number behind it if it ends in a colon: LIBSVM's protein has "63: .50".
+  // A token, and the number after it if it ends in a colon: the data set protein has "63: .50".
   std::string_view feature_at(const char* p) const {
     const std::string_view token = token_at(p);
     if (!token.ends_with(':')) return token;
@@ -310,8 +310,8 @@ class SvmlightParser {
   const char* const begin_;
   const char* const end_;
   std::uint64_t index_limit_;  // the largest index that is stored, from 0
-  bool must_tidy_ = false;     // the row is unsorted or holds duplicates
-  std::string_view label_;     // of the row before, and its code
+  bool must_tidy_ = false;     // the row is unsorted or contains duplicates
+  std::string_view label_;     // of the previous row, and its code
   std::int32_t code_ = 0;
   std::unordered_map<std::string_view, std::int32_t> codes_;
   SvmlightChunk<T, Index> chunk_;
