@@ -12,7 +12,7 @@ namespace manyclass {
 
 inline constexpr int kBusErrorCode = 2;  // exit code
 
-// A handler may use nothing that allocates or locks.
+// A signal handler must not allocate memory or lock.
 inline std::array<char, 4096> bus_error_message;
 inline volatile std::sig_atomic_t bus_error_length = 0;
 
@@ -22,7 +22,7 @@ inline void report_bus_error(int) {
   ::_exit(kBusErrorCode);
 }
 
-// Where another handler is installed (faulthandler, another program's), that one stays.
+// A handler that is already installed (by faulthandler or a different program) is not replaced.
 inline void explain_bus_errors(std::string_view text) {
   struct sigaction now{};
   if (::sigaction(SIGBUS, nullptr, &now) != 0) return;

@@ -7,13 +7,13 @@
 
 namespace manyclass {
 
-// A callback that is called now and then, and throws to end the work.
+// A callback that is called regularly, and throws to stop the work.
 using Poll = std::function<void()>;
 
-// Multiply-adds between two polls: some 20 ms.
+// Multiply-adds between two polls: about 20 ms.
 inline constexpr double kWorkBetweenPolls = 1 << 28;
 
-// Counts multiply-adds, and polls every 2^28 of them, some 20 ms.
+// Counts multiply-adds, and polls every 2^28 of them, about every 20 ms.
 class InterruptPoll {
  public:
   explicit InterruptPoll(Poll poll) : poll_(std::move(poll)) {}
@@ -24,8 +24,8 @@ class InterruptPoll {
     done_ = 0;
     poll_();
   }
-  // call(begin, end) for chunks of n items, of `each` multiply-adds and at least `fewest` items,
-  // with polls between them.
+  // call(begin, end) for chunks of n items with `each` multiply-adds per item; a chunk has at least
+  // `fewest` items. Polls between the chunks.
   template <class Call>
   void in_chunks(std::int64_t n, double each, Call call, double fewest = kFewest) {
     const auto part = static_cast<std::int64_t>(std::max(kWorkBetweenPolls / each, fewest));

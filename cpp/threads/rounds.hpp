@@ -1,16 +1,16 @@
 #pragma once
-// Visits of batches of examples in rounds by a team of threads: those of a round side by side, from
-// the W that the round began with; then W moves along the sum of their steps, by a line search.
+// Visits of batches of examples in rounds by a team of threads. All batches of a round start from
+// the same W; then W moves along the sum of their steps, by a line search.
 //
 //   D(z + theta Delta) >= D(z) + theta L - theta^2 K / 2,  0 <= theta <= 1;  theta* = min(1, L / K)
 //
-// with L the slope of D along the step Delta of the round, or a lower bound of it, and
-// K = ||Delta W||^2 and what else is quadratic. D is concave and its feasible set convex: it never
-// falls, and z + theta Delta is feasible. How many batches a round has follows from the theta of the
-// rounds before and from the number of threads that are allowed, not from those that work: the
-// result is the same for any number. Between two meetings of the threads nothing is left to one of
-// them. Source: Jaggi et al. 2014 (Communication-efficient distributed dual coordinate ascent), who
-// merge local steps by their mean in place of a line search.
+// with L the slope of D along the step Delta of the round, or a lower bound of it, and K =
+// ||Delta W||^2 plus other quadratic terms. D is concave and its feasible set convex, so D never
+// decreases, and z + theta Delta is feasible. The number of batches in a round depends on theta of
+// earlier rounds and on the number of threads that are allowed, not on the threads in use. The
+// result is therefore the same for any number. Between two barriers, no work is left to a single
+// thread. Source: Jaggi et al. 2014 (Communication-efficient distributed dual coordinate ascent),
+// who merge local steps by their mean instead of a line search.
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
@@ -23,15 +23,15 @@
 
 namespace manyclass {
 
-// Rounds are for so many threads. Two share the products of batches as well (measured, two cores,
-// 20,000 rows of 384 features, 150 classes: full loops 0.5 s either way), and single visits of one
-// thread take half the time of those in rounds, whose rows and steps go through memory.
+// The least number of threads for rounds. Two threads share the products of batches as fast
+// (measured, two cores, 20,000 rows of 384 features, 150 classes: full loops 0.5 s either way), and
+// single visits of one thread take half the time of rounds, whose rows and steps go through memory.
 inline constexpr int kLeastRoundThreads = 4;
 
-// Rows of a round at most, of n: they do not see each other's steps.
+// Maximum number of rows in a round, of n: its rows do not use each other's steps.
 inline constexpr std::int64_t most_in_round(std::int64_t n_rows) { return n_rows / 40; }
 
-// Batches of a round: as many as all threads take together, or fewer than there are threads.
+// Number of batches in a round: a multiple of the number of threads, or less than this number.
 class RoundSize {
  public:
   RoundSize(int n_threads, std::size_t most)
@@ -43,12 +43,12 @@ class RoundSize {
     const auto size = static_cast<std::size_t>(size_);
     return size < n_threads_ ? size : size / n_threads_ * n_threads_;
   }
-  // Follow the length of a round's step: rows that agree may be more, those that do not, fewer.
+  // Adapt to the length of a round's step: a long step allows more batches, a short step fewer.
   void follow(double theta) {
     if (theta > kAgree) size_ = std::min(most_, kMore * size_);
     if (theta < kDisagree) size_ = std::max(1.0, kFewer * size_);
   }
-  // Whether the next loop is made in rounds; a size of one batch grows again.
+  // Whether the next loop runs in rounds; a size of one batch grows again.
   bool allows_rounds() {
     if (n_threads_ < kLeastRoundThreads || most_ < 2) return false;
     if (value() > 1) return true;
@@ -63,14 +63,14 @@ class RoundSize {
   double most_, size_;
 };
 
-// Threads that meet after some ten microseconds must have a core each.
+// Threads that synchronize after about ten microseconds need a core each.
 inline int threads_with_cores(int n_threads) {
   const auto cores = static_cast<int>(std::thread::hardware_concurrency());
   return cores > 0 ? std::min(n_threads, cores) : n_threads;
 }
 
-// Batches [first, first + n) of a loop. What visits report of a round is kept until the one after the
-// next: `turn` is 0 and 1 by turns.
+// Batches [first, first + n) of a loop. The results of the visits of a round are stored until the
+// round after the next: `turn` alternates between 0 and 1.
 struct Round {
   std::size_t first = 0, n = 0;
   int turn = 0;
@@ -79,10 +79,10 @@ struct Round {
 struct RoundLength {
   double wanted;     // theta*
   double theta;      // of the step
-  double dual_gain;  // by it, at least
+  double dual_gain;  // lower bound of the gain by the step
 };
 
-// A whole step is made where the best one is at least so long: it gains half as much or more.
+// The whole step is taken if theta* is at least kWhole: it has at least half of the best gain.
 inline RoundLength length_of(double slope, double curvature) {
   constexpr double kWhole = 0.6;
   const double wanted = curvature > 0 ? std::clamp(slope / curvature, 0.0, 1.0) : 1.0;
@@ -90,12 +90,12 @@ inline RoundLength length_of(double slope, double curvature) {
   return {wanted, theta, theta * slope - 0.5 * theta * theta * curvature};
 }
 
-// The loop of a team over `n_batches`. `work` has, for a round, of which batch b has memory b:
+// The loop of a team over `n_batches`. `work` has, for a round in which batch b has memory b:
 //   visit(member, round, b)               the steps of batch b, from the W of the round; may throw
 //   add(member, n_members, round)         W += Delta W, a part of W for each member, and measure it
-//   length(round)                         of the step; every member asks
-//   shorten(member, n_members, round, theta)  after that, where theta < 1; may throw
-//   finish(round, length)                 add up what visits reported; by one member
+//   length(round)                         of the step; all members call it
+//   shorten(member, n_members, round, theta)  afterwards, if theta < 1; may throw
+//   finish(round, length)                 add up the results of the visits; one member calls it
 template <class Work>
 class Rounds {
  public:
@@ -121,7 +121,7 @@ class Rounds {
       const RoundLength length = work_.length(round);
       if (length.theta < 1 && !shorten(member, round, length.theta)) return;
       if (member == 0) work_.finish(round, length);
-      // The few rows of a last round say nothing of full ones.
+      // The few rows of a last round are not representative of full rounds.
       if (round.n == size.value()) size.follow(length.wanted);
       const std::size_t begin = round.first + round.n;
       round = {begin, std::min(size.value(), n_batches_ - begin), 1 - round.turn};
@@ -139,13 +139,13 @@ class Rounds {
         attempt([&] { work_.shorten(member, team_.size(), round, theta); }));
   }
 
-  // Whether a member's work succeeded: what it throws waits until all have met.
+  // Whether a member's work succeeded. Exceptions wait until all members have met.
   template <class Part>
   bool attempt(Part part) {
     try {
       part();
       return true;
-    } catch (...) {  // no memory for z
+    } catch (...) {  // out of memory for z
       const std::lock_guard lock(failing_);
       error_ = std::current_exception();
       return false;
@@ -161,10 +161,10 @@ class Rounds {
   std::exception_ptr error_{};
 };
 
-// When loops of one kind are made in rounds, of which size, and by how many threads.
+// Decides when loops of one kind run in rounds, in which size, and with how many threads.
 class RoundPlan {
  public:
-  // `most`: batches of a round.
+  // `most`: maximum number of batches in a round.
   RoundPlan(int n_threads, int capacity, std::size_t most)
       : size_(n_threads, most), threads_(threads_with_cores(capacity)) {}
 

@@ -1,29 +1,29 @@
 #pragma once
-// Choice of the number of threads by measurement: where other processes use the cores, threads wait
-// at barriers for those that are not scheduled, and fewer are faster.
+// Choice of the number of threads by measurement. If other processes use the cores, threads wait at
+// barriers for threads that are not scheduled, and fewer threads are faster.
 #include <algorithm>
 #include <chrono>
 
 namespace manyclass {
 
-// Pieces of work are done by `size()` threads. Now and then one is done by twice or by half as
-// many; what is faster per unit of work stays. Where the number stays, the trials become rarer.
+// `size()` threads do each piece of work. From time to time, a piece is done by twice or half as
+// many; the number with less time per unit of work stays. If it stays, the trials become rarer.
 class ThreadChoice {
  public:
   explicit ThreadChoice(int most = 1) : most_(std::max(1, most)), size_(most_) {}
 
-  // Restart with `most` threads, unless that is their number already.
+  // Restart with `most` threads, unless this is already the number.
   void allow(int most) {
     if (std::max(1, most) != most_) *this = ThreadChoice(most);
   }
 
   int most() const { return most_; }
-  // Threads of the next piece.
+  // Threads for the next piece.
   int size() const { return on_trial_ ? trial_ : size_; }
-  // Pieces that were done by fewer threads than there are.
+  // The number of pieces that were done by fewer threads than available.
   long reduced() const { return reduced_; }
 
-  // Record the seconds and the work of a piece.
+  // Record the time (in seconds) and the work of a piece.
   void record(double work, double seconds) {
     if (most_ == 1 || !(work > 0)) return;
     if (size() < most_) ++reduced_;
@@ -44,9 +44,9 @@ class ThreadChoice {
 
  private:
   // Pieces between two trials: at the beginning, after a change, at most. A trial of more threads
-  // beside busy processes may take several times as long as it should.
+  // may take several times as long as expected if other processes use the cores.
   static constexpr int kFirst = 2, kSoon = 8, kRarely = 128, kRarer = 4;
-  static constexpr double kClearly = 0.95;  // of the pace, to change the number
+  static constexpr double kClearly = 0.95;  // pace relative to the old one that changes the number
 
   void begin_trial() {
     const bool less = size_ > 1 && (size_ == most_ || tries_less_);

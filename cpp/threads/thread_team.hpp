@@ -1,6 +1,6 @@
 #pragma once
-// A team of threads (fork and join): all run one function at a time, the caller among them; and a
-// barrier between the parts of that function.
+// A team of threads (fork and join), including the caller: all threads run one function at a time.
+// A barrier separates the parts of this function.
 #include <algorithm>
 #include <atomic>
 #include <cstddef>
@@ -12,8 +12,8 @@
 
 namespace manyclass {
 
-// Long enough for the differences between threads that run, some ten microseconds; a thread that
-// waits for one that is not scheduled should give way soon.
+// Long enough for the differences between running threads, about ten microseconds. A thread that
+// waits for a thread that is not scheduled should yield soon.
 inline constexpr int kSpins = 1000;
 
 // Spin until `value` is no longer `seen`, then sleep.
@@ -28,11 +28,11 @@ void wait_for_change(const std::atomic<T>& value, T seen) {
   value.wait(seen, std::memory_order_acquire);
 }
 
-// A reusable barrier. It also reports to all threads whether one of them has failed.
+// A reusable barrier. It also reports to all threads whether a thread has failed.
 class Barrier {
  public:
   explicit Barrier(int size) : size_(size) {}
-  // Wait for all threads. Returns the same to all: whether none has failed so far.
+  // Wait for all threads. Returns the same value to all: whether no thread has failed so far.
   bool arrive_and_wait(bool succeeded) {
     const unsigned seen = round_.load(std::memory_order_acquire);
     if (!succeeded) failed_.store(true, std::memory_order_relaxed);
@@ -44,7 +44,7 @@ class Barrier {
       return all_succeeded_[seen % 2];
     }
     wait_for_change(round_, seen);
-    // The round after next overwrites it, when all threads have left this one.
+    // The round after next overwrites the value, when all threads have left this round.
     return all_succeeded_[seen % 2];
   }
 
@@ -58,7 +58,7 @@ class Barrier {
 
 class ThreadTeam {
  public:
-  // `size` threads, the caller among them; fewer if the system has no more.
+  // `size` threads including the caller, or fewer if the system has no more threads.
   explicit ThreadTeam(int size) {
     threads_.reserve(size);
     try {
@@ -78,11 +78,11 @@ class ThreadTeam {
   ThreadTeam& operator=(const ThreadTeam&) = delete;
 
   int capacity() const { return static_cast<int>(threads_.size()) + 1; }
-  // Threads that work: all, or the first few, where `limit` says so.
+  // Threads that work: all, or the first ones if `limit` was called.
   int size() const { return limit_; }
   void limit(int size) { limit_ = std::clamp(size, 1, capacity()); }
 
-  // Call work(member) in every thread that works, 0 in the caller's. Throws what one of them threw.
+  // Call work(member) on every working thread, 0 on the caller. Throws the exception of a thread.
   void run(const std::function<void(int)>& work) {
     if (size() == 1) return work(0);
     work_ = &work;
@@ -98,8 +98,8 @@ class ThreadTeam {
   }
 
  private:
-  // The number of those that work is that of a round: a thread that does not may see the next round
-  // late, but none after that before it has been counted.
+  // The number of working threads belongs to a round: an idle thread may see the next round late,
+  // but it cannot see a later round before it is counted.
   void begin() {
     const unsigned next = round_.load(std::memory_order_relaxed) + 1;
     working_[next % 2].store(work_ ? size() : capacity(), std::memory_order_relaxed);
@@ -107,7 +107,7 @@ class ThreadTeam {
     round_.notify_all();
   }
 
-  // Whether the member works in the newest round, which `seen` becomes.
+  // Whether the member works in the newest round; sets `seen` to this round.
   bool works(int member, unsigned& seen) const {
     for (;;) {
       seen = round_.load(std::memory_order_acquire);
