@@ -1,5 +1,5 @@
 #pragma once
-// Sparse W for prediction, a CSR matrix: a list of entries for each feature, classes ascending.
+// Sparse W for prediction, a CSR matrix: a list of entries for each feature, in order of classes.
 #include <cstdint>
 
 namespace manyclass {
@@ -14,7 +14,7 @@ struct CsrWeights {
   std::int64_t n_classes;
 };
 
-// The flaw of the structure of W, or nullptr. The kernels check nothing, so every W passes this
+// The error in the structure of W, or nullptr. The kernels do not check W, so every W passes this
 // check first.
 template <class W>
 const char* flaw_of(const CsrWeights<W>& w, std::int64_t n_entries) {

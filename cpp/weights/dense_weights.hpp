@@ -19,7 +19,7 @@ inline constexpr int kPrefetchDistance = 8;  // features ahead, measured on news
 
 template <class T>
 struct DenseWeights {
-  T* data;  // 64-byte aligned, (n_features + 1) x stride; the last row is the intercept's
+  T* data;  // 64-byte aligned, (n_features + 1) x stride; the intercepts are the last row
   std::int64_t n_features;
   std::int32_t n_classes;
   std::int64_t stride;
@@ -38,7 +38,7 @@ struct DenseWeights {
   void add(const Row<T>& row, std::span<const Step> step, T* dense_step) const;
   // W += x dense_step^T, for a step of `width` numbers
   void add_vectors(const Row<T>& row, const T* dense_step) const;
-  // Prefetch the weights of the first features of a row that comes soon.
+  // Prefetch the weights of the first features of a row that is needed soon.
   [[gnu::always_inline]] void fetch(const Row<T>& row) const {
     constexpr std::int64_t kFeatures = 2 * kPrefetchDistance;
     const auto blocks = std::min<std::int64_t>(width / kBlock, 4);
@@ -65,8 +65,8 @@ struct DenseWeights {
   }
 };
 
-// Scores of B blocks of classes in registers; when B is small, several features at a time keep
-// enough independent sums under way to hide the latency of an addition.
+// Scores of B blocks of classes in registers. If B is small, several features are processed at a
+// time, so that enough independent sums are in progress to hide the latency of an addition.
 template <class T>
 template <int B>
 inline void DenseWeights<T>::block_scores(const Row<T>& row, std::int64_t first, T* out) const {
@@ -129,7 +129,7 @@ template <class T>
 template <int M>
 inline void DenseWeights<T>::scores_of(const Row<T>& row, const std::int32_t* labels,
                                        T* out) const {
-  constexpr int kUnroll = 4;  // sums under way, to hide the latency of an addition
+  constexpr int kUnroll = 4;  // sums in progress, to hide the latency of an addition
   T sum[kUnroll][M] = {};
   std::int64_t p = 0;
   for (; p + kUnroll <= row.nnz; p += kUnroll) {
@@ -204,7 +204,7 @@ inline void DenseWeights<T>::add_vectors(const Row<T>& row, const T* dense_step)
   }
 }
 
-// `dense_step` is scratch of `width` zeros, and zeros again on return.
+// `dense_step` is scratch memory of `width` zeros, which are restored on return.
 template <class T>
 inline void DenseWeights<T>::add(const Row<T>& row, std::span<const Step> step,
                                  T* dense_step) const {

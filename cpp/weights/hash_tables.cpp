@@ -15,14 +15,14 @@
 namespace manyclass {
 namespace {
 
-// A new chunk is as large as all before it, within these limits. The C library returns chunks of
-// the largest size to the system; it keeps smaller ones.
+// A new chunk is as large as all previous chunks, within these limits. The C library returns chunks
+// of the largest size to the system; it keeps smaller chunks.
 constexpr std::int64_t kSmallestChunk = std::int64_t{1} << 21;
 constexpr std::int64_t kLargestChunk = std::int64_t{1} << 26;
 constexpr std::align_val_t kPage{std::size_t{1} << 21};
 constexpr std::size_t kBlockBytes = 64;
 
-// Capacities 2, 3, 4, 6, 8, 12, ...: two for each power of two. Small tables fill up, larger ones
+// Capacities 2, 3, 4, 6, 8, 12, ...: two for each power of two. Small tables fill up; larger tables
 // keep a quarter vacant, so that searches are short.
 constexpr std::uint32_t kFullUpTo = 8;
 
@@ -53,7 +53,7 @@ void* Arena::take(std::size_t n_bytes, int size_class) {
     free.pop_back();
     return block;
   }
-  if (n_bytes >= kBlockBytes) {  // whole cache lines, at the beginning of one
+  if (n_bytes >= kBlockBytes) {  // whole cache lines, aligned to a cache line
     const std::size_t skip = left_ % kBlockBytes;
     next_ += skip;
     left_ -= skip;
@@ -64,7 +64,7 @@ void* Arena::take(std::size_t n_bytes, int size_class) {
     const auto wanted = std::max<std::size_t>(usual, n_bytes);
     chunks_.emplace_back(static_cast<std::byte*>(::operator new(wanted, kPage)));
 #ifdef MADV_HUGEPAGE
-    madvise(chunks_.back().get(), wanted, MADV_HUGEPAGE);  // fewer pages to find: it may fail
+    madvise(chunks_.back().get(), wanted, MADV_HUGEPAGE);  // fewer pages to look up; may fail
 #endif
     next_ = chunks_.back().get();
     left_ = wanted;

@@ -1,12 +1,12 @@
 #pragma once
 // Sparse W for many classes: one small hash table per feature, class -> weight, or a plain row of
-// all weights once a feature has many. The memory of tables comes from an arena.
+// all weights if a feature has many classes. The memory of tables comes from an arena.
 //
-// A table has its classes in nearly ascending order: class c of n lies at or just after the slot
-// c * capacity / n (linear probing), so that a pass over the table walks the scores in order. Even
-// spacing needs classes in random order; the caller permutes them. Where neighboring classes share
-// features, as in the depth-first order of a taxonomy, tables would have long runs of full slots:
-// there multiples of the golden ratio spread the classes (Knuth, vol. 3, sec. 6.4).
+// A table stores its classes in nearly ascending order: class c of n is at or just after the slot
+// c * capacity / n (linear probing), so that a pass over the table visits the scores in order. Even
+// spacing needs classes in random order; the caller permutes them. If neighboring classes share
+// features, as in the depth-first order of a taxonomy, tables would have long runs of full slots.
+// In this case, multiples of the golden ratio spread the classes (Knuth, vol. 3, sec. 6.4).
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -32,7 +32,7 @@ struct WeightEntry {
 // Memory for tables and rows, in blocks of a few sizes. Freed blocks are reused.
 class Arena {
  public:
-  // `size_class` stands for the block's size.
+  // `size_class` identifies the size of the block.
   void* take(std::size_t n_bytes, int size_class);
   void give_back(void* block, int size_class) { free_[size_class].push_back(block); }
   std::int64_t n_bytes() const { return n_bytes_; }
@@ -69,8 +69,8 @@ class HashTables {
   static constexpr std::uint32_t kDense = UINT32_MAX;
   static constexpr std::size_t kBlock = 64 / sizeof(T);  // plain rows end with whole blocks
 
-  // A plain row replaces a table with a slot for every `dense_from` classes: it may be larger (with
-  // 2, it never is), but is read by whole vectors. `clustered`: neighboring classes share features.
+  // A plain row replaces tables with a slot for every `dense_from` classes: it may be larger (not
+  // with 2), but is read in whole vectors. `clustered`: neighboring classes share features.
   HashTables(std::int64_t n_rows, std::int32_t n_classes, std::size_t dense_from,
              bool clustered = false)
       : rows_(n_rows),
@@ -83,27 +83,27 @@ class HashTables {
   std::size_t stride() const { return (n_classes_ + kBlock - 1) / kBlock * kBlock; }
   const Row& row(std::int64_t j) const { return rows_[j]; }
 
-  // The first slot where a class is searched.
+  // The first slot in the search for a class.
   [[gnu::always_inline]] std::uint32_t home(std::uint32_t label, std::uint32_t capacity) const {
     return static_cast<std::uint32_t>((std::uint64_t{label * scale_} * capacity) >> 32);
   }
-  // Insert a class with weight 0. The table must not have it.
+  // Insert a class with weight 0. The table must not contain it.
   T* insert(std::int64_t j, std::uint32_t label);
 
-  // Reserve room for n classes of a feature that has none.
+  // Reserve room for n classes of a feature without classes.
   void reserve(std::int64_t j, std::size_t n);
   void drop(std::int64_t j);     // weights of a feature = 0; frees its memory
   void clear();                  // W = 0
   std::int64_t n_slots() const;  // weights that a pass over all features reads
   std::int64_t n_bytes() const;
-  // Add ||W||^2; what each feature has is summed without compensation.
+  // Add ||W||^2; the sum of each feature is not compensated.
   void add_squares(CompensatedSum& sum) const;
   double squared_norm() const {
     CompensatedSum sum;
     add_squares(sum);
     return sum.value();
   }
-  // Call `take(label, weight)` for the weights of a feature that are not 0, in no order.
+  // Call `take(label, weight)` for the non-zero weights of a feature, in any order.
   template <class Take>
   void for_each(std::int64_t j, Take take) const {
     const Row& r = row(j);
@@ -119,7 +119,7 @@ class HashTables {
   }
 
  private:
-  static constexpr std::uint32_t kGoldenRatio = 0x9e3779b9;  // less 1, times 2^32
+  static constexpr std::uint32_t kGoldenRatio = 0x9e3779b9;  // (golden ratio - 1) times 2^32
 
   void grow(Row& row);
   void grow_to(Row& row, std::uint32_t capacity);

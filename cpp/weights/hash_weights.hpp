@@ -1,5 +1,5 @@
 #pragma once
-// Scores and steps of W in hash tables (weights/hash_tables.hpp); models WeightAccess.
+// Scores and steps of W in hash tables (weights/hash_tables.hpp). Models WeightAccess.
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
@@ -13,7 +13,7 @@
 
 namespace manyclass::MANYCLASS_ISA {
 
-// Prefetch distances in entries of a row: of a feature's descriptor, and of its table.
+// Prefetch distances in entries of a row: for the descriptor of a feature, and for its table.
 inline constexpr std::int64_t kRowsAhead = 8;
 inline constexpr std::int64_t kTablesAhead = 3;
 
@@ -45,7 +45,7 @@ class HashWeights {
     });
   }
 
-  // Call `visit(j, x_j)` for the features of a row, while the weights of `labels` are prefetched.
+  // Call `visit(j, x_j)` for the features of a row, and prefetch the weights of `labels`.
   template <class Visit>
   void for_features(const Row<T>& row, std::span<const std::int32_t> labels, Visit visit) const {
     for (std::int64_t p = 0; p < row.nnz; ++p) {
@@ -56,7 +56,7 @@ class HashWeights {
     if (row.bias != 0) visit(weights_.n_rows() - 1, row.bias);
   }
 
-  // The weight of a class, or null where the feature has none.
+  // The weight of a class, or null if the feature does not have one.
   T* find(const typename HashTables<T>::Row& row, std::int32_t label_) const {
     const auto label = static_cast<std::uint32_t>(label_);
     if (row.is_dense()) return row.weights() + label;
@@ -106,8 +106,8 @@ class HashWeights {
   const HashTables<T>& weights_;
 };
 
-// Hash tables of the classes [first, first + n_classes) of W that steps change. Labels of steps
-// count over all classes of W.
+// Steps on the hash tables of the classes [first, first + n_classes) of W. Labels of steps count
+// over all classes of W.
 template <class T>
 class HashUpdates : public HashWeights<T> {
  public:
@@ -115,7 +115,7 @@ class HashUpdates : public HashWeights<T> {
   explicit HashUpdates(HashTables<T>& tables, std::int32_t first = 0, T* carry = nullptr)
       : HashWeights<T>(tables), tables_(tables), first_(first), carry_(carry) {}
 
-  // w_c += step_c x for the classes of the step that these tables have.
+  // w_c += step_c x for the classes of the step in these tables.
   void add(const Row<T>& row, std::span<const Step> step, T*) const {
     std::int32_t labels[kAtOnce];
     T deltas[kAtOnce];
@@ -134,7 +134,7 @@ class HashUpdates : public HashWeights<T> {
     flush();
   }
 
-  // The same for labels that count from `first`.
+  // The steps for labels that count from `first`.
   void add(const Row<T>& row, std::span<const std::int32_t> labels,
            std::span<const T> deltas) const {
     Row<T> features = row;

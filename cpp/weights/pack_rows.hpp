@@ -1,7 +1,7 @@
 #pragma once
-// Packed rows of W of one class block, as ranks send them: for each feature the number of its
-// non-zero weights, then their classes and values. Where a plain row of all weights is shorter, the
-// number is that of the classes in a slot, and no classes follow.
+// Packed rows of W of one class block, the messages between ranks: for each feature the number of
+// its non-zero weights, then their classes and values. If a plain row of all weights is shorter,
+// the number is the number of classes in a slot, and no classes follow.
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
@@ -36,10 +36,10 @@ bool is_packed_whole(std::int64_t count, std::int32_t width) {
          width * static_cast<std::int64_t>(sizeof(T));
 }
 
-// Append the `count` weights of a row that are not zero, and their classes.
+// Append the `count` non-zero weights of a row, and their classes.
 template <class T>
 void append_row(const T* row, std::int32_t width, std::int32_t count, SlotRows<T>& out) {
-  // Branch-free: every class is written, and only non-zero weights are kept.
+  // Branch-free: every class is written, but only non-zero weights are kept.
   std::size_t at = out.values.size(), to = out.classes.size();
   out.values.resize(at + count + 1);
   out.classes.resize(to + count + 1);
@@ -99,7 +99,7 @@ void drop_row(HashTables<T>& slot, std::int64_t j) {
   slot.drop(j);
 }
 
-// Unpack rows from `begin` on into a slot of zeros.
+// Unpack rows into a slot of zeros, starting at row `begin`.
 template <class T>
 void put_rows(const DenseSlot<T>& slot, std::int64_t begin, std::int64_t n_rows,
               const std::int32_t* counts, const std::int32_t* classes, const T* values) {
@@ -144,7 +144,7 @@ std::int32_t width_of(const HashTables<T>& slot) {
   return slot.n_classes();
 }
 
-// Rows [begin, end) of a slot. drop: they become zeros.
+// Rows [begin, end) of a slot. `drop`: they become zeros.
 template <class T, class Slot>
 SlotRows<T> read_rows(Slot& slot, std::int64_t begin, std::int64_t end, bool drop) {
   SlotRows<T> rows;
@@ -155,7 +155,7 @@ SlotRows<T> read_rows(Slot& slot, std::int64_t begin, std::int64_t end, bool dro
   return rows;
 }
 
-// Throws if packed rows are not valid for a slot of `width` classes: another process sent them.
+// Throws if packed rows, sent by a different process, are not valid for a slot of `width` classes.
 inline void check_packed(std::int32_t width, std::span<const std::int32_t> counts,
                          std::span<const std::int32_t> classes, std::size_t n_values) {
   std::int64_t needed_classes = 0, needed_values = 0;

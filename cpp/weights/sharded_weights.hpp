@@ -1,5 +1,5 @@
 #pragma once
-// W in hash tables, cut into shards of neighboring classes, one for each thread.
+// W in hash tables, divided into shards of neighboring classes, one for each thread.
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
@@ -25,7 +25,7 @@ struct ShardedWeights {
   int size() const { return static_cast<int>(shards.size()); }
   std::int32_t first(int shard) const { return shard * shard_size; }
 
-  // Sum of the shards' numbers.
+  // Sum of measure(shard) over the shards.
   template <class Measure>
   auto total(Measure measure) const {
     decltype(measure(shards[0])) sum = 0;
@@ -37,7 +37,7 @@ struct ShardedWeights {
     for (const HashTables<T>& shard : shards) shard.add_squares(sum);
     return sum.value();
   }
-  // The last row's weights that are not 0, in any order.
+  // The non-zero weights of the last row, in any order.
   std::vector<T> intercepts() const {
     std::vector<T> found;
     for (const HashTables<T>& shard : shards) {

@@ -1,5 +1,5 @@
 #pragma once
-// W of shards as a CSR matrix: a row per feature, with the original class numbers, ascending.
+// W in shards as a CSR matrix: a row per feature, with the original class numbers, ascending.
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
@@ -30,7 +30,7 @@ std::vector<std::int64_t> row_ends(const ShardedWeights<T>& w) {
   return ends;
 }
 
-// Write rows [begin, end); class c of W is called names[c].
+// Write rows [begin, end); class c of W has the number names[c].
 template <class T>
 void export_rows(const ShardedWeights<T>& w, const std::int32_t* names, std::int64_t begin,
                  std::int64_t end, std::span<const std::int64_t> ends, std::int32_t* labels,
@@ -53,7 +53,7 @@ void export_rows(const ShardedWeights<T>& w, const std::int32_t* names, std::int
   }
 }
 
-// All rows; each thread writes rows with about equally many weights.
+// Write all rows; each thread writes rows with about equally many weights.
 template <class T>
 CsrArrays<T> export_weights(const ShardedWeights<T>& w, std::span<const std::int32_t> names) {
   require(std::ssize(names) == w.n_classes, "every class must have a name");
@@ -74,7 +74,7 @@ CsrArrays<T> export_weights(const ShardedWeights<T>& w, std::span<const std::int
   return out;
 }
 
-// W = a CSR matrix; class c of it is class places[c] of W.
+// W = a CSR matrix; its class c is class places[c] of W.
 template <class T>
 void load_csr(ShardedWeights<T>& w, std::span<const std::int64_t> indptr,
               std::span<const std::int32_t> labels, std::span<const T> values,

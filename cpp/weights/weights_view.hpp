@@ -1,6 +1,6 @@
 #pragma once
-// Dense W as memory, and the interface of W to the kernels: a layout of W (dense, in hash tables, of a
-// pair of class blocks) models these concepts; the kernels use nothing else of it.
+// Dense W as memory, and the interface of W for the kernels. Every layout of W (dense, in hash
+// tables, of a pair of class blocks) models these concepts; the kernels use no other functions.
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
@@ -22,7 +22,7 @@ struct WeightsView {
   std::int64_t stride;
 };
 
-// Scores of a row x. `Part` is empty, or names the part of the classes that is meant (the slot of a
+// Scores of a row x. `Part` is empty, or names a part of the classes (the slot of a
 // pair).
 //   scores(row, part..., out)             out[c] = w_c . x for every class, and 0 in the padding
 //   scores_of(row, part..., labels, out)  out[m] = w_c . x for the classes c = labels[m]
@@ -34,8 +34,8 @@ concept WeightScores = requires(const W& w, const Row<T>& row, Part... part,
 };
 
 // Scores and steps.
-//   add(row, step, zeros)                 w_c += step_c x for the classes of the step; `zeros` is
-//                                         memory of a number for each class, zeros before and after
+//   add(row, step, zeros)                 w_c += step_c x for the classes of the step; `zeros` has
+//                                         a number for each class, zero before and after
 template <class W, class T, class... Part>
 concept WeightAccess = WeightScores<W, T, Part...> &&
                        requires(const W& w, const Row<T>& row, std::span<const Step> step,
