@@ -1,5 +1,5 @@
-// Tests of the core that need no Python. The program prints each failed check and returns 1 if
-// there is one.
+// Tests of the core without Python. The program prints each failed check and returns 1 if there
+// is one.
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
@@ -38,7 +38,7 @@ void check(bool condition, const char* what) {
   ++n_failed;
 }
 
-// Hash tables hold what a map holds, before and after they become plain rows.
+// Hash tables contain the same weights as a map, before and after they become plain rows.
 void test_hash_tables() {
   constexpr std::int32_t kClasses = 300;
   HashTables<float> tables(2, kClasses, 2);
@@ -59,7 +59,7 @@ void test_hash_tables() {
   check(tables.squared_norm() == 0, "clear sets W = 0");
 }
 
-// Lists keep their entries while others grow and shrink.
+// Lists keep their entries while other lists grow and shrink.
 void test_dual_lists() {
   constexpr std::int32_t kRows = 20, kClasses = 50;
   DualLists<double> z(kRows, kClasses);
@@ -90,7 +90,7 @@ void test_dual_lists() {
   check(z.count() == count, "count is that of all entries");
 }
 
-// Two features, three classes, one of two examples for each; the last row is a duplicate.
+// Two features and three classes; the last two rows are equal.
 struct SmallProblem {
   std::vector<std::int64_t> indptr{0, 1, 2, 4, 6};
   std::vector<std::int32_t> indices{0, 1, 0, 1, 0, 1};
@@ -105,7 +105,7 @@ struct SmallProblem {
   }
 };
 
-// The numbers of W, row by row, but for zeros.
+// The numbers of W, row by row, without zeros.
 std::vector<double> numbers_of(const AnyWeights& weights) {
   if (const auto* csr = std::get_if<AnyCsr>(&weights)) {
     return std::get<CsrArrays<double>>(*csr).values;
@@ -124,7 +124,7 @@ std::vector<double> numbers_of(const AnyWeights& weights) {
 constexpr Formulation kCrammerSinger{true, true, false, true, false, Loss{}, 1, 0};
 constexpr Formulation kWestonWatkins{true, true, false, false, false, Loss{}, 1, 0};
 
-// An engine of any layout trains, proves what it reached, and returns the W and z that it held.
+// An engine of any layout trains, computes its certificate, and returns its W and z.
 void test_engine(const EngineOptions& options, const Formulation& f,
                  const std::string& instruction_set) {
   const SmallProblem problem;
@@ -150,7 +150,7 @@ void test_engine(const EngineOptions& options, const Formulation& f,
   check(std::abs(0.5 * square + found.loss.value() - dual) < 1e-9 * dual, "P = D");
 }
 
-// C loss(xi) - z xi + R(z) >= 0 for every feasible z, and 0 at the best one; its derivative in z is
+// C loss(xi) - z xi + R(z) >= 0 for every feasible z, and 0 at the best z; its derivative in z is
 // minus the gradient of D.
 void test_loss(const Loss& loss) {
   bool holds = true, is_tight = true, has_gradient = true;
@@ -190,7 +190,7 @@ void test_threads_of_visits() {
   check(threads_worth_visits(0, 0, 2) == 1, "without rows there is one");
 }
 
-// Rows of the features 0, 1, 9 with ascending or descending features, and an intercept.
+// Ranges for rows with the features 0, 1, 9 in ascending or descending order, and an intercept.
 std::vector<Range> shares_of(bool ascending, int size) {
   const std::vector<std::int64_t> indptr{0, 3, 6};
   const std::vector<std::int32_t> up{0, 1, 9, 0, 1, 9}, down{9, 1, 0, 9, 1, 0};
