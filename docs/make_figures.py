@@ -249,7 +249,7 @@ def draw_card_of_probabilities(path: Path) -> None:
     axis.plot([0.2, 1], [0.2, 1], "--", color="0.5")
     axis.set(
         xlabel="largest probability",
-        ylabel="share that is right",
+        ylabel="fraction correct",
         title="synthetic rows",
     )
     axis.legend(frameon=False)

@@ -94,7 +94,7 @@ def draw(result: dict[str, dict[str, Any]], path: Path) -> None:
             panel.plot([0, 1], [0, 1], color="#999999", linewidth=1, label="calibrated")
             for model, (colour, marker) in DRAWN.items():
                 panel.plot(*found[model]["curve"], color=colour, marker=marker, label=model)
-            panel.set(title=name, xlabel="largest probability", ylabel="share that is right")
+            panel.set(title=name, xlabel="largest probability", ylabel="fraction correct")
             panel.set(xlim=(0, 1), ylim=(0, 1), aspect="equal")
         panels[0][0].legend(fontsize="small", frameon=False)
         figure.savefig(path)

@@ -55,10 +55,10 @@ def test_weights_thresholds_and_constant_labels(asarray):
     weights = np.arange(len(X)) % 3
     model = MultilabelSVC(C=0.1, tol=1e-5, threshold="tuned", random_state=0)
     constant = np.column_stack([Y, np.ones(len(X), int)])
-    with pytest.warns(UserWarning, match="are those of all rows"):
+    with pytest.warns(UserWarning, match="occur in all rows or in none"):
         model.fit(asarray(X), constant, asarray(weights))
     found = model.thresholds_, model.coef_
-    with pytest.warns(UserWarning, match="are those of all rows"):
+    with pytest.warns(UserWarning, match="occur in all rows or in none"):
         here = model.fit(X, constant, weights)
     np.testing.assert_allclose(found[1], here.coef_, atol=5e-3)
     np.testing.assert_allclose(found[0], here.thresholds_, atol=0.05)

@@ -203,7 +203,11 @@ def test_devices_that_are_refused(monkeypatch):
     pytest.importorskip("torch")
     pytest.importorskip("array_api_compat")
     X, y = rows()
-    for device, match in (([], "empty"), (["cpu", "cpu"], "can be the CPU"), ("nowhere", "not ")):
+    for device, match in (
+        ([], "empty"),
+        (["cpu", "cpu"], "the CPU cannot be"),
+        ("nowhere", "not "),
+    ):
         with pytest.raises(ValueError, match=match):
             MulticlassSVC(device=device).fit(X, y)
 

@@ -7,6 +7,7 @@ import pytest
 from sklearn.datasets import dump_svmlight_file, load_iris
 
 from manyclass import MulticlassSVCCV, load_model, load_svmlight
+from manyclass.cli.cross_validation import advice_at_ends
 
 
 @pytest.fixture(name="data")
@@ -23,18 +24,22 @@ def test_prints_a_table_and_the_choice(run, data):
     assert lines[-1].startswith(f"chosen: C = {model.C_:g}, mean score {model.best_score_:.4f}")
 
 
-@pytest.mark.parametrize(
-    ("Cs", "end"),
-    [
-        ("1e-6,1e-5", "smallest value compared; try smaller ones, too"),
-        ("1e-6,1", "largest value compared; try larger ones, too"),
-        ("1", " s"),
-        ("1e-6,0.5,1e5", " s"),
-    ],
-)
-def test_a_choice_at_an_end_says_so(run, data, Cs, end):
-    line = run.works("cv", data, "-C", Cs, "--folds", "2", "--scoring", "accuracy")[-1]
-    assert line.endswith(end)
+def test_a_choice_at_an_end_says_so(run, data):
+    flags = ["--folds", "2", "--scoring", "log_loss", "--formulation", "logistic"]
+    line = run.works("cv", data, *flags, "-C", "1e-6,1e-4")[-1]
+    assert line.endswith("this is the largest value compared: try larger ones, too")
+    assert run.works("cv", data, *flags, "-C", "1e-4")[-1].endswith(" s")
+    assert run.works("cv", data, *flags, "-C", "1e-6,1e-4", "--one-standard-error")[-1].endswith(
+        " s"
+    )
+
+
+def test_advice_at_ends():
+    Cs, scores = np.array([1.0, 2.0, 4.0]), np.array([[0.5, 0.6, np.nan], [0.5, 0.5, np.nan]])
+    assert "smallest" in advice_at_ends(Cs, scores, 1.0)
+    assert advice_at_ends(Cs, scores, 2.0) == ""
+    assert "largest" in advice_at_ends(Cs[:2], scores[:, :2], 2.0)
+    assert advice_at_ends(Cs, np.full((2, 3), 0.5), 1.0) == ""
 
 
 def test_json_holds_what_the_estimator_holds(run, data):

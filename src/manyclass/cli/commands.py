@@ -49,8 +49,8 @@ from manyclass.io import atomic
 from manyclass.version import __version__
 
 CONVERTED = """\
-DATA is read twice, in blocks. Every command accepts OUT instead of DATA. OUT is memory-mapped, not
-parsed, and processes share one copy.
+DATA is read twice, in blocks. All other commands accept OUT instead of DATA. OUT is memory-mapped,
+not parsed, and processes share one copy.
 """
 CALIBRATED = """\
 DATA are held-out rows. The scores are divided by one number, the temperature, which minimizes the

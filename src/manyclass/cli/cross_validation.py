@@ -88,7 +88,7 @@ def cv_options(parser: CommandParser) -> None:
         type=positive_int,
         default=5,
         metavar="N",
-        help="number of stratified folds (default 5)",
+        help="number of folds (default 5), stratified except with --multilabel",
     )
     add(
         "--scoring",
@@ -140,7 +140,9 @@ def cv(args: argparse.Namespace) -> None:
     if args.json:
         say(json.dumps(found))
     else:
-        log_choice(choice.C, choice.Cs, found["score"], choice.seconds, log)
+        advised = not args.one_standard_error
+        end = advice_at_ends(choice.Cs, choice.scores, choice.C) if advised else ""
+        log_choice(choice.C, found["score"], choice.seconds, end, log)
     if args.plot:
         _plot(choice, args.scoring, args.plot)
         log(f"saved {args.plot}")
@@ -189,13 +191,20 @@ def estimator(
     return MultinomialLogisticRegressionCV(**{**given, **settings})
 
 
-def log_choice(C: float, Cs: Array, score: float, seconds: float, log: Say) -> None:
-    """Log the choice, and whether it is the smallest or the largest of several values."""
-    end = ""
-    if len(Cs) > 1 and C in (min(Cs), max(Cs)):
-        end = ", the smallest value compared" if min(Cs) == C else ", the largest value compared"
-        end += "; try smaller ones, too" if min(Cs) == C else "; try larger ones, too"
+def log_choice(C: float, score: float, seconds: float, end: str, log: Say) -> None:
+    """Log the choice; `end` is what ``advice_at_ends`` returns."""
     log(f"chosen: C = {C:.6g}, mean score {score:.4f}; {seconds:.2f} s{end}")
+
+
+def advice_at_ends(Cs: Array, scores: Array, C: float) -> str:
+    """Return what to say of a C at an end of `Cs` if their scores, by fold and C, differ."""
+    import numpy as np
+
+    means = scores[:, ~np.isnan(scores).any(axis=0)].mean(axis=0)
+    if means.min() == means.max() or C not in (Cs[0], Cs[-1]):
+        return ""
+    end, others = ("smallest", "smaller") if Cs[0] == C else ("largest", "larger")
+    return f"; this is the {end} value compared: try {others} ones, too"
 
 
 def _print_nothing(_C: float, _column: object) -> None:

@@ -117,6 +117,8 @@ def in_flags(text: str, args: argparse.Namespace) -> str:
     """
     if hasattr(args, "bias"):
         text = re.sub(r"(^|: )intercept_scaling=", r"\1--bias ", text)
+    if flag := getattr(getattr(args, "taxonomy", None), "flag", None):
+        text = re.sub(r"--taxonomy(?![\w-])", flag, text)
     cut = max(text.rfind(mark) for mark in ("; ", ": ")) + 1
     advice = text[cut:]
     folder = getattr(args, "checkpoint", None)

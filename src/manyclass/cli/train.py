@@ -136,7 +136,7 @@ def log_proof(
 
 def _train_chosen(args: argparse.Namespace, log: Say) -> None:
     """Choose C by cross-validation, and train with it."""
-    from manyclass.cli.cross_validation import estimator, log_choice
+    from manyclass.cli.cross_validation import advice_at_ends, estimator, log_choice
     from manyclass.model_selection.cv_fit import fit_with_maker
     from manyclass.persistence.model_file import save_model
 
@@ -145,7 +145,8 @@ def _train_chosen(args: argparse.Namespace, log: Say) -> None:
     seconds = timed(args, lambda: fit_with_maker(model, X, y, maker_of(args)))
     name_features(args, model, model.best_estimator_)
     save_model(args.model, with_words(args, model))
-    log_choice(model.C_, model.Cs_, model.best_score_, seconds, log)
+    end = advice_at_ends(model.Cs_, model.scores_, model.C_)
+    log_choice(model.C_, model.best_score_, seconds, end, log)
     log_proof(model.best_estimator_, model.refit_time_, log)
 
 

@@ -85,11 +85,10 @@ def continue_in_double(
         W in float32: for an SVM, the one of two W with the lower P. z stays in float64, as rounding
         it would weaken the certificate.
     """
-    values = problem.dataset.values.astype(DOUBLE)
-    in_double = replace(problem, dataset=replace(problem.dataset, values=values))
+    data = problem.dataset
     try:
-        found = solve(
-            in_double,
+        found = solve(  # the copy of X in float64 ends with it
+            replace(problem, dataset=replace(data, values=data.values.astype(DOUBLE))),
             make,
             _tightened(problem, options),
             max_iter=options.max_iter,

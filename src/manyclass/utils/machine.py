@@ -186,7 +186,7 @@ def left_in_cgroups(proc: Path = PROC) -> Iterator[int]:
 
 
 @functools.cache
-def limiting_folders(proc: Path, own_groups: str) -> list[tuple[Path, str]]:
+def limiting_folders(proc: Path, own_groups: str) -> tuple[tuple[Path, str], ...]:
     """Return the folders of this process's cgroups that may limit memory, each with its version.
 
     They are cached by the text of the file ``cgroup``, because a fit needs them several times.
@@ -200,7 +200,7 @@ def limiting_folders(proc: Path, own_groups: str) -> list[tuple[Path, str]]:
         own = groups.get(kind, root)
         inside = own.relative_to(root) if own.is_relative_to(root) else PurePosixPath()
         folders += [(mount / part, kind) for part in (inside, *inside.parents)]
-    return folders
+    return tuple(folders)
 
 
 def _mounts(proc: Path) -> Iterator[tuple[str, Path, PurePosixPath]]:

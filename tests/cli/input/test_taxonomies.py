@@ -93,3 +93,13 @@ def test_labels_are_paths(run, here):
 def test_what_is_wrong_with_paths(run, here, options, message):
     (here / "data").write_text("1 1:1\n2 1:2\n")
     assert message in run.fails("train", "data", "m", *options)
+
+
+def test_errors_name_the_option_that_was_given(run, here):
+    (here / "data").write_text("a/b 1:1\na/c 1:2\n")
+    options = ["--taxonomy-paths", "/", "--formulation", "logistic"]
+    error = run.fails("train", "data", "m", *options)
+    assert "argument --taxonomy-paths: logistic does not support" in error
+    assert "leave out --taxonomy-paths" in error
+    error = run.fails("train", "data", "m", "--taxonomy-paths", ">")
+    assert "argument --taxonomy-paths: no label contains '>'" in error

@@ -24,6 +24,8 @@ LOGIT_ADJUSTMENT = "logit_adjustment"
 class Separator(str):
     """What separates the nodes of labels that are paths, instead of the name of a file."""
 
+    flag = "--taxonomy-paths"
+
     def __new__(cls, text: str) -> Separator:
         """Refuse an empty separator."""
         if not text:
@@ -127,7 +129,9 @@ def read_taxonomy(path: str, labels: Array) -> Taxonomy:
 
     if isinstance(path, Separator):
         if labels.dtype.kind not in "UO":
-            raise UsageError("argument --taxonomy-paths: labels are numbers; use --taxonomy FILE")
+            raise UsageError("argument --taxonomy-paths: labels are numbers; use a file")
+        if not any(path in label for label in labels.tolist()):
+            raise UsageError(f"argument --taxonomy-paths: no label contains {str(path)!r}")
         try:
             return Taxonomy.from_paths(labels.tolist(), separator=str(path))
         except ValueError as error:
