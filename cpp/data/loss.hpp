@@ -6,7 +6,7 @@
 //   squared hinge    max(0, xi)^2       0 <= z         z^2 / (4 C)      2 C max(0, xi)
 //
 // D has -R(z); by the Fenchel-Young inequality, C loss(xi) - z xi + R(z) >= 0. Losses are defined
-// only in this file and in src/manyclass/problem/formulations.py.
+// here, in problem/formulations.py and, for devices, in arrays/smooth/losses.py.
 #include <algorithm>
 #include <limits>
 #include <stdexcept>

@@ -23,7 +23,8 @@ Losses of a slack xi, and their dual variables:
     hinge            max(0, xi)        0 <= z <= C    0               C if xi > 0
     squared_hinge    max(0, xi)^2      0 <= z         z^2 / (4 C)     2 C max(0, xi)
 
-D contains -R(z). Losses are defined only in this file and in ``cpp/data/loss.hpp``.
+D contains -R(z). Losses are defined in this file, in ``cpp/data/loss.hpp``
+and, for devices, in ``arrays/smooth/losses.py``.
 
 Input: x_i, y_i, C_i. Sources: Dogan, Glasmachers, Igel, JMLR 17(45), 2016 (the family, there with
 halved relative margins); Keerthi et al. 2008, eq. 1, 4, 14, 16 (CS, WW); Alber et al. 2017, eq. 2
