@@ -5,7 +5,8 @@ fills in docstrings and constraints, ``persistence/model_schema.py`` leaves para
 of model files, ``cli/parameter_options.py`` adds options to the command line. If an estimator
 differs, its own docstring or constraints have the entry.
 
-To add a parameter: an entry in exact.py, search.py or stochastic.py, the signature of the estimator, and the solver that uses it.
+To add a parameter: an entry in exact.py, search.py or stochastic.py, the signature of the
+estimator, and the solver that uses it.
 """
 
 from __future__ import annotations
