@@ -127,6 +127,8 @@ def test_float32_is_left_when_a_small_gap_falls_no_more():
     assert not is_slowed(falling, 1e-4)
     assert is_slowed([*falling[:6], *[1e-5] * 7], 1e-4)
     assert not is_slowed([*falling[:2], *[1e-1] * 20], 1e-4)  # slow, but not by rounding
+    assert not is_slowed([*falling[:6], *[-1e-9] * 6], 1e-4)
+    assert is_slowed([*falling[:6], *[-1e-9] * 7], 1e-4)  # negative by rounding
 
 
 def test_float32_ends_where_violations_are_rounding():

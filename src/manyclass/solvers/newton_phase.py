@@ -318,6 +318,11 @@ class NewtonPhase:
         self.running = False
         self.wait, self.pause = sys.maxsize if for_good else self.pause, 2 * self.pause
 
+    def may_begin(self) -> bool:
+        """Whether enough epochs of descent have passed since the phase ended; count them."""
+        self.wait -= 1
+        return self.wait < 0
+
 
 @dataclass(slots=True)
 class Pace:

@@ -330,10 +330,8 @@ class SequentialDual:
         phase = self._phase
         if phase is not None and phase.running:
             return phase
-        if phase is not None:
-            phase.wait -= 1
-            if phase.wait >= 0:
-                return None
+        if phase is not None and not phase.may_begin():
+            return None
         share, epochs = newton_phase.beginning(self.problem)
         near = self._n_epochs > 0 and self._full.gap < share * self.primal
         if not (near or self._n_epochs >= epochs):

@@ -331,7 +331,9 @@ def is_slowed(gaps: list[float], near: float) -> bool:
     """Whether the gap is below `near` and hardly decreased in the last ``SHORT`` epochs."""
     if len(gaps) <= SHORT or not gaps[-1] < near:
         return False
-    return min(gaps[-SHORT:]) > FALL * min(gaps[:-SHORT])
+    before = min(gaps[:-SHORT])
+    # Only rounding makes an estimated gap negative, and nothing is below it.
+    return before <= 0 or max(min(gaps[-SHORT:]), 0) > FALL * before
 
 
 def has_stalled(duals: list[float], gaps: list[float], digit: float) -> bool:

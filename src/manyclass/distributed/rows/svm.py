@@ -33,7 +33,7 @@ class SvmOnRows(ConsensusAdmm):
     _phase: StepsOnParts | None = None
     _epsilon = 0.0  # proximal term of the next round; 0 for the squared hinge
     _length = 1.0  # step by which zbar moves towards the z of the last step
-    _is_settled = True  # whether zbar has moved
+    _has_moved = True  # whether zbar has moved
     _smooth = np.inf, np.inf  # P and P - D of the squared hinge at the last step
     _proven: tuple[float, ...] = ()  # gaps of the last SEEN rounds of consensus
 
@@ -49,15 +49,15 @@ class SvmOnRows(ConsensusAdmm):
 
     def promising(self, rule: StoppingRule) -> bool:
         """Whether the stopping criterion may be met."""
-        if self._is_settled:
+        if self._has_moved:
             return super().promising(rule)
         primal, gap = self._smooth
         return rule.promising(Found(gap, 0.0), scale_of(gap, primal, self.zero_objective))
 
     def certify(self) -> Certificate:
         """Return the certificate of the last round."""
-        if not self._is_settled:
-            self._settle()
+        if not self._has_moved:
+            self._move_duals()
         return super().certify()
 
     def _is_slow(self, rule: StoppingRule) -> bool:
@@ -97,7 +97,7 @@ class SvmOnRows(ConsensusAdmm):
         phase.of_centre, is_smooth = self._of_duals, self._epsilon == 0
         most_steps = 1 if is_smooth else MOST_STEPS
         length = length_on_parts(phase, self._epsilon, most_steps=most_steps)
-        self._is_settled = False
+        self._has_moved = False
         if is_smooth:
             self._smooth = phase.smooth_objective
             return self._smooth
@@ -106,12 +106,12 @@ class SvmOnRows(ConsensusAdmm):
         self._epsilon = next_epsilon(self._epsilon, phase.n_steps)
         return found.primal_objective, found.gap
 
-    def _settle(self) -> None:
+    def _move_duals(self) -> None:
         """Move z of all parts, and certify W."""
         assert self._phase is not None
         phase, counts = self._phase, np.zeros((self.parts.n_parts, COUNTS))
         of_duals = np.zeros(self.V.shape)
         given = self._n_rounds, phase.W, self._scale, phase.epsilon, self._length
         self.parts.add(ConsensusRounds.move_duals, given, (of_duals, counts))
-        self.V, self._is_settled = phase.W.astype(self.V.dtype), True
+        self.V, self._has_moved = phase.W.astype(self.V.dtype), True
         self._take(of_duals, counts[:, -1], float(counts[:, 4].sum()))

@@ -112,7 +112,7 @@ class SvmRows(ConsensusRounds, ProximalResponse):
         """
         self._scale_by(scale)
         if self._round != number:
-            self._settle(V, rho)
+            self._update_multipliers(V, rho)
             A, self._seed = V - self._U, int(seed)
             W = self._visit(A, rho) if self.problem.dataset.n_examples else A
             self._relaxed = relaxation * W + (1 - relaxation) * V
@@ -256,7 +256,7 @@ class SvmRows(ConsensusRounds, ProximalResponse):
         """Return the problem with its rows in the memory of this process."""
         return self.problem
 
-    def _settle(self, V: Array, rho: float) -> None:
+    def _update_multipliers(self, V: Array, rho: float) -> None:
         """Move U by What_r - V of the last round; scale it to the new rho."""
         if self._round < 0:
             self._U, self._relaxed = np.zeros_like(V), np.zeros_like(V)
