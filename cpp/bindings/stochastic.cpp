@@ -1,4 +1,4 @@
-// Bindings of stochastic gradient descent, and of W in hash tables, which can store its weights.
+// Bindings of stochastic gradient descent, and of the hash tables that can store its W.
 #include <nanobind/ndarray.h>
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/string.h>

@@ -1,5 +1,5 @@
 #pragma once
-// Feasible z for certificates. Rounding z to T may exceed its bound, but the dual objective is a
+// Feasible z for certificates. Rounded to T, z may exceed its bound, but the dual objective is a
 // lower bound only at feasible z. W(z) and the gap therefore use z clipped in double.
 #include <algorithm>
 #include <cstdint>

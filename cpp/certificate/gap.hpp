@@ -8,7 +8,7 @@
 // Every xi is known up to an error of e. Therefore gap_i = C_i loss(xi_i + e) - z_i . (xi_i - e) +
 // R_i >= 0 is at least the exact term, and C_i loss(xi_i) - gap_i is at most the exact z_i . xi_i -
 // R_i: P is at most the computed P plus the gap, and the computed P minus the gap is at most D. The
-// errors after xi are relative to each term (Higham 2002, sec. 3.1); the certificate adds them.
+// rounding errors after xi are a share of each term (Higham 2002, sec. 3.1), which is added.
 #include <algorithm>
 #include <bit>
 #include <cmath>

@@ -38,8 +38,8 @@ struct RebuildKernels {
   // w_c += a_ic x_i for the classes c >= first of the block; returns sum_ic |a_ic| ||x_i||.
   double (*add_block)(const Examples<T>&, std::span<const Coefficient> entries, std::int32_t first,
                       double* sums);
-  // Round to the classes of W that start at `first`, minus `common` (or null); zeros if W lacks a
-  // class. Returns the sum of the squared errors.
+  // Round to the classes of W that start at `first`, minus `common` (or null); zeros after the last
+  // class of W. Returns the sum of the squared errors.
   double (*store_block)(const double* sums, const double* common, const WeightsView<T>&,
                         std::int64_t first);
 };

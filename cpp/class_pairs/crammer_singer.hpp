@@ -49,7 +49,7 @@ class ShareVisitor {
   };
 
   // Score the classes with z > 0, and all classes of the class blocks in the slots `scored` (bit s:
-  // slot s). If a slot has many z > 0, scoring all its classes is cheaper, too.
+  // slot s). All classes of a slot with many z > 0 are scored, too, because this is cheaper.
   ShareSummary score(std::int64_t i, std::span<const DualEntry<T>> z, unsigned scored,
                      std::int64_t& n_scores) {
     ShareSummary found;

@@ -126,7 +126,7 @@ class ComparisonTrainer {
   const Problem<T>& problem() const { return *problem_; }
 
  private:
-  static constexpr std::int64_t kStepsAtOnce = 16;  // each takes as long as some examples
+  static constexpr std::int64_t kStepsAtOnce = 16;  // each takes as long as some visits
 
   template <class F>
   void in_parts(std::int64_t n, F f) const {

@@ -12,7 +12,7 @@
 //   C_i delta . a - C_i^2 q_i ||delta||^2 / 2                              (Crammer-Singer)
 //   C_i delta . xi - C_i^2 q_i (||delta||^2 + (sum_c delta_c)^2) / 2       (Weston-Watkins)
 //
-// eta_i is halved until this is not negative, at least down to the length that always increases
+// eta_i is halved until this is not negative, but never below the length that always increases
 // D: 1/(C_i q_i), times min(1, 8/k) for Weston-Watkins. After a step that succeeds at once, eta_i
 // grows by a twentieth. Log u is stored because u would underflow. Given: the examples, log u
 // (logits), eta and W(z). Returned: the same after one visit each, and sums over the visits.

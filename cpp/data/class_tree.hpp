@@ -4,10 +4,10 @@
 //
 //   b_c = of_class_c + (of_true_y + of_node_{lca(y, c)})  for c != y,     b_y = own_y
 //
-// Classes have places: the classes in the subtree of a node have consecutive places, and a class
-// that is a node of the tree comes first in its subtree. A row of all classes is a few ranges, with
-// one number each. As parents precede their children, the lowest common ancestor of two classes is
-// the least ancestor of neighboring places between them: the smaller of two minima, stored for
+// Classes have places, consecutive in the subtree of a node; a class that is a node of the tree
+// comes first in its subtree. A row of all classes is a few ranges, with one number each. As
+// parents precede their children, the lowest common ancestor of two classes is the least of the
+// lowest common ancestors of neighboring places between them: the smaller of two minima, stored for
 // ranges of powers of two (Bender, Farach-Colton 2000). Source: Cai, Hofmann 2004 (costs by trees).
 #include <algorithm>
 #include <bit>

@@ -54,8 +54,8 @@ inline constexpr std::int32_t kElsewhere = -1;
 template <class T>
 inline constexpr double kAtBound = 1 - (sizeof(T) == 4 ? 1e-6 : 1e-12);
 
-// The costs of the binary problems of one example: C_i, or C_i Delta(y_i, c) if costs of mistakes
-// scale the losses (slack rescaling, for sums of losses with relative margins).
+// The costs of the classes of one example: C_i, or C_i Delta(y_i, c) if costs of mistakes scale the
+// losses (slack rescaling, for sums of losses with relative margins).
 // Source: Tsochantaridis et al. 2005, sec. 2.2.1.
 struct ExampleCosts {
   double all;             // C_i

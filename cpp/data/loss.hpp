@@ -6,7 +6,7 @@
 //   squared hinge    max(0, xi)^2       0 <= z         z^2 / (4 C)      2 C max(0, xi)
 //
 // D has -R(z); by the Fenchel-Young inequality, C loss(xi) - z xi + R(z) >= 0. Losses are defined
-// here, in problem/formulations.py and, for devices, in arrays/smooth/losses.py.
+// here, in problem/formulations.py and, for devices, in arrays/smooth/losses.py and arrays/svm.
 #include <algorithm>
 #include <limits>
 #include <stdexcept>
@@ -29,7 +29,7 @@ class Loss {
   // Whether D has a ridge R(z). If it has, z has no upper bound.
   [[gnu::always_inline]] bool has_ridge() const { return squared_; }
 
-  // The loss of max(0, xi): numbers, vectors, lanes.
+  // The loss, given max(0, xi) as numbers, vectors or lanes.
   template <class V>
   [[gnu::always_inline]] V of_positive(const V& xi) const {
     return squared_ ? xi * xi : xi;
@@ -43,7 +43,7 @@ class Loss {
     return squared_ ? 2 * cost * xi : cost;
   }
 
-  // The upper bound of z; a finite number in T.
+  // The upper bound of z, possibly infinite; `finite_upper` is a finite number of type T.
   [[gnu::always_inline]] double upper(double cost) const {
     return squared_ ? std::numeric_limits<double>::infinity() : cost;
   }

@@ -64,7 +64,7 @@ class ClassTree {
             in_order_};
   }
   std::int32_t n_classes() const { return static_cast<std::int32_t>(arrays_.nodes.size()); }
-  // An upper bound of all absolute values, also of the terms of rounded sums.
+  // An upper bound of all absolute values, also before their sums are rounded.
   double largest() const {
     return largest_of(arrays_.of_class) + largest_of(arrays_.of_true) +
            largest_of(arrays_.of_node) + largest_of(arrays_.own);

@@ -112,7 +112,7 @@ class RoundTeam {
     }
   };
 
-  // Each thread allocates the memory that it needs first.
+  // The first thread that needs the memory allocates it.
   RoundBatch<T>& batch_of(std::size_t b) {
     if (!batches_[b]) batches_[b] = std::make_unique<RoundBatch<T>>(n_classes_, stride_);
     return *batches_[b];

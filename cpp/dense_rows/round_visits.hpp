@@ -1,6 +1,6 @@
 #pragma once
 // Visits of a batch of dense rows in a round (threads/rounds.hpp), independent of other batches:
-// exact and in order (dense_rows/batched_visits.hpp), or from W of the round, except intercepts.
+// exact, in order (dense_rows/batched_visits.hpp), or each from W of the round except intercepts.
 //
 //   D(z + theta Delta) = D(z) + theta L - theta^2 (1/2 ||Delta W||^2 + R)
 //
@@ -91,8 +91,8 @@ SweepResult visit_apart(const Examples<T>& examples, const ClassMajorView<T>& w,
   return visit_noting(examples, w, batch, z, scratch, min_gap, active, TakesNotes<T>(notes));
 }
 
-// Visits of single examples without updates of W: the batch stores the steps. All rows share the
-// intercepts and would make rounds short, so visits include the steps of the batch in intercepts.
+// Visits of single examples without updates of W: the batch stores the steps. The intercepts, which
+// all rows share, would make rounds short: visits use the steps of the batch in the intercepts.
 template <class T>
 class ApartVisitor : public SingleVisitor<T> {
  public:

@@ -100,7 +100,7 @@ SweepResult visit_all(Visitor& visitor, const Examples<T>& examples, DualLists<T
 }
 
 // Largest number of classes for which gathering weights is cheaper than scoring all classes: the
-// vectors of U in a row. The scores of these classes, y and the mean must fit into the scratch.
+// number of vectors of U in a row. Scores of these, y and the mean must fit into the scratch.
 template <class U, class T>
 std::int64_t gathered_classes(const WeightsView<T>& w) {
   constexpr auto kLanesOfU = kLanes<U>;
@@ -108,8 +108,8 @@ std::int64_t gathered_classes(const WeightsView<T>& w) {
   return std::min(std::max<std::int64_t>(vectors, 4), w.stride);
 }
 
-// kShrunk: only the non-zero z of each example, if that is cheaper than all classes
-// of w.
+// kShrunk: over only the non-zero z of each example, if that is cheaper than over all
+// classes of w.
 template <bool kShrunk, class T, class Visitor>
 SweepResult sweep_by(Visitor& visitor, const Examples<T>& examples, const WeightsView<T>& w,
                      DualLists<T>& z, std::span<const std::int32_t> order, double min_gap,

@@ -111,7 +111,7 @@ class Problem {
     examples_.norms = norms_.data();
     if (other.base_) {
       base_ = std::make_unique<const BaseTable<T>>(*other.base_, order);
-      // Table rows that are classes stay the classes of the other problem.
+      // Only columns change their order: rows that are classes keep the numbers of `other`.
       examples_.base = base_->view(examples_.base.rows);
     } else if (other.tree_) {
       take_tree(std::make_unique<const ClassTree<T>>(*other.tree_, order));
@@ -318,7 +318,7 @@ class Problem {
                       .tree = tree_->view()};
   }
 
-  static constexpr std::int32_t kFewClasses = 64;        // most lanes (dual/lane_sweep.hpp)
+  static constexpr std::int32_t kFewClasses = 64;        // maximum for lanes (dual/lane_sweep.hpp)
   static constexpr std::int64_t kBlockOfRows = 1 << 14;  // bytes
   static constexpr std::int64_t kFewBlocks = 4, kManyBlocks = 64;
   // Labels have runs if (frequency of equal neighbors - chance) / (1 - chance) exceeds this.

@@ -128,7 +128,7 @@ struct EngineOptions {
   int n_threads;
   bool lists;                           // z in lists, although lanes are possible
   std::span<const std::int32_t> order;  // of the classes in tables
-  std::int64_t dense_from;              // tables with a slot per so many classes become plain rows
+  std::int64_t dense_from;              // tables with a slot for this many classes become rows
 };
 
 // Whether lanes can store z: a visit then keeps all classes in registers. W has n_columns columns.

@@ -1,6 +1,6 @@
 #pragma once
 // W and z of some of the classes of a sum-to-zero formulation, minus a mean m that ranks share
-// (sum_to_zero/mean_follower.hpp). W has another column, which is subtracted from every class.
+// (sum_to_zero/mean_follower.hpp). W has one more column, which is subtracted from every class.
 #include <algorithm>
 #include <cmath>
 #include <cstddef>

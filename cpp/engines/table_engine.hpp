@@ -86,7 +86,7 @@ class ReorderedProblem {
 template <class T>
 class TableEngine final : public SparseEngine {
  public:
-  // `dense_from`: tables with a slot per so many classes become plain rows (hash_tables.hpp).
+  // Tables with a slot for every `dense_from` classes become plain rows (hash_tables.hpp).
   TableEngine(std::shared_ptr<const Problem<T>> problem, std::span<const std::int32_t> order,
               int n_threads, std::size_t dense_from)
       : classes_(std::move(problem), order),
@@ -111,7 +111,7 @@ class TableEngine final : public SparseEngine {
     return problem().loops(active, n_active, goal, seed, kRowsAtOnce,
                            visit(team, true, goal.min_gap));
   }
-  // This number of loops over all of z.
+  // The scores of kLoops loops over all of z.
   std::int64_t effort(const Extent& extent) const override {
     constexpr std::int64_t kLoops = 10;
     return kLoops * (z_.count() + extent.n_active);

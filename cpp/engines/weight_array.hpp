@@ -124,7 +124,7 @@ class WeightArray {
     T* to = memory_->data();
     const T* from = first();
     for (std::int64_t j = 0; j < n_rows; ++j, from += stride_, to += k) {
-      std::copy_n(from, k, to);  // `to` is never before `from`
+      std::copy_n(from, k, to);  // `to` is never after `from`
       if (!layout_.mean_apart) continue;
       const T mean = from[k];
       for (std::int32_t c = 0; c < k; ++c) to[c] -= mean;

@@ -47,7 +47,7 @@ template <class U>
 struct LogisticNotes {
   U* shift;       // score_stride
   U* log_u;       // score_stride
-  double* slope;  // lower bound of the slope of D along the batch's step
+  double* slope;  // lower bound of D's slope along the batch's step, at the W of the round
 };
 // Dense rows and steps of a visited batch: n rows, each with the stride of W or of scores.
 template <class U>
@@ -154,8 +154,8 @@ struct LogisticKernels {
                     const ClassShift&, const LogisticMemory<double>&, std::int64_t begin,
                     std::int64_t end);
   // sums += sum_i x_i r_i^T over the examples [begin, end), in order, with the r_i and dense rows
-  // that the passes stored. A range of the d + 1 features (ascending in every row of X unless the
-  // range has all) or of the columns (whole blocks of 64 bytes) of class-major sums.
+  // that the passes stored, for a range of the d + 1 features (ascending in every row of X unless
+  // the range has all) or of the columns (whole blocks of 64 bytes) of class-major sums.
   void (*add)(const Csr<T>&, const LogisticWeights<T>& sums, const LogisticMemory<T>&,
               std::int64_t begin, std::int64_t end, const Range& features);
   void (*add_totals)(const Csr<T>&, const LogisticTotals&, const LogisticMemory<double>&,

@@ -127,7 +127,7 @@ class LogisticRounds {
     kernels_.rows.score(batch, {w.data, w.n_features, w.n_classes, w.stride}, 0, w.n_classes);
   }
 
-  // Each thread allocates the memory that it needs first.
+  // The first thread that needs the memory allocates it.
   Batch& batch_of(std::size_t b, const LogisticWeights<T>& w) {
     if (!batches_[b]) batches_[b] = std::make_unique<Batch>(w);
     return *batches_[b];

@@ -164,8 +164,8 @@ inline void residual_of(const Examples<T>& examples, std::int64_t i, std::int64_
   std::fill(u + n, u + score_stride<double>(static_cast<std::int32_t>(n)), 0.0);
 }
 
-// Values of an example: a bound of the errors of its computed scores
-// (Higham 2002, sec. 3.1), and
+// Values of an example:
+// a bound of the errors of its computed scores (Higham 2002, sec. 3.1), and
 // ||x||^2 without the appended feature.
 struct RowBounds {
   double score_error, square;
@@ -193,7 +193,7 @@ inline RowBounds bounds_of(const Csr<T>& x, std::int64_t i, const double* larges
 }
 
 // sum_c u_c log(u_c / p_c), with p the softmax of s and loss = -log p_y: the term of P - D of an
-// example. As u sums to 1, it is the loss minus sum_{c != y} u_c (s_c - s_y) and the entropy of u.
+// example. As u sums to 1, it is the loss - sum_{c != y} u_c (s_c - s_y) - the entropy of u.
 // If u and p are near e_y, all three are small, and so is their rounding error. Returned: an upper
 // bound of the term, and a bound of the rounding error of the loss, whose derivative by the scores
 // is p - e_y, with 1 - p_y <= min(1, loss).
@@ -304,7 +304,7 @@ void logistic_add_totals(const Csr<T>& x, const LogisticTotals& totals,
 
 // Sums feature by feature. If there are fewer rows than features, the steps of all rows stay in the
 // caches, and an array like W is written once, from its first row to its last row.
-inline constexpr std::int64_t kStepsAhead = 8;  // features ahead, whose steps are prefetched
+inline constexpr std::int64_t kStepsAhead = 8;  // rows of a feature ahead, for prefetching steps
 
 // out += sum_p x_p r_p for V vectors of classes, in the order of p; r_p is the step of row(p).
 template <int V, class RowAt, class ValueAt>

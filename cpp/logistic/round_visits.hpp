@@ -7,7 +7,7 @@
 //   L = sum_i C_i ((u'_i - u_i) . s_i + H(u'_i) - H(u_i)),   Delta W = sum_i x_i d_i^T
 //
 // with the scores s at the W of the round and d_i = C_i (u_i - u'_i). A visit uses s + h, with the
-// corrections h within the batch. As u' is the maximum for s + h, L_i is ||x_i||^2 ||d_i||^2
+// corrections h within the batch. As u' maximizes D for s + h, L_i is ||x_i||^2 ||d_i||^2
 // + d_i . h_i + C_i KL(u_i || u'_i), a sum without cancellation.
 #include <algorithm>
 #include <cmath>

@@ -76,7 +76,7 @@ class ExamplesSlope {
   }
 
   // all: over all examples; stores the examples that count up to t. Otherwise over these examples:
-  // slacks are linear in t, so an example without z > 0 at 0 and at the far end has none between.
+  // slacks are linear in t, so an example with no z > 0 at 0 or at the far end has none between.
   double at(const Proximal<T>& problem, double t, bool all, double row_work) {
     const std::vector<std::int32_t>& rows = all ? rows_ : near_;
     const std::int64_t n = all ? std::ssize(rows_) : n_near_;

@@ -64,8 +64,8 @@ class NewtonTeam {
     return begin + (end - begin) * member / team_.size();
   }
 
-  // Steps of some rows are added to the member's moves in T, and after every kFewRows to its total
-  // in double, before rounding errors add up. `call` returns whether there were steps.
+  // `call` adds the steps of at most kFewRows rows to the member's moves in T, and returns whether
+  // there were steps. Moves are then added to the total in double, before rounding errors add up.
   template <class Call>
   void in_small_chunks(int member, std::int64_t begin, std::int64_t end, Call call) {
     MemberSums& own = sums_of(member);

@@ -69,7 +69,7 @@ class Preconditioner {
   }
 
  private:
-  static constexpr double kSparseCost = 25;  // time of a number, relative to vectors
+  static constexpr double kSparseCost = 25;  // time of a single number, relative to one in a vector
   const NewtonKernels<T>& kernels_;
   std::int64_t size_;
   // Partial sums of one thread.

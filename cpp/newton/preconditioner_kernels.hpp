@@ -25,7 +25,7 @@ inline std::int64_t vector_start(std::int64_t j) {
   return j - j % kLanes<T>;
 }
 
-// Rows [i, i + kRows) of A += sign P^T P, for the columns from i; P has `depth` rows.
+// Rows [i, i + kRows) of A += sign P^T P, for kColumns vectors from column j; P has `depth` rows.
 template <class T, int kRows, int kColumns>
 void rank_update_tile(T* a, std::int64_t size, std::int64_t i, std::int64_t j, const T* p,
                       std::int64_t depth, T sign) {
@@ -122,7 +122,7 @@ void solve_factor(const T* u, std::int64_t size, T* x) {
   }
 }
 
-// a += x x^T, for each of the few features of x.
+// a += weight x x^T (upper triangle), entry by entry, for x with few features.
 template <class T>
 void add_square(const Row<T>& row, std::int64_t bias_at, T weight, T* a, std::int64_t size) {
   for (std::int64_t p = 0; p < row.nnz; ++p) {

@@ -32,7 +32,7 @@
 
 namespace manyclass::MANYCLASS_ISA {
 
-// With or without factors of losses: one branch per row takes little time here.
+// With or without factors of losses: a few branches per row take little time here.
 template <class T, int B>
 using RowVisitor = LaneVisitor<T, B, true>;
 

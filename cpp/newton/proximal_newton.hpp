@@ -200,7 +200,7 @@ class ProximalNewton final : public Newton {
     for (std::int64_t p = 0; p < n_ * z_.stride(); ++p) to[p] = (1 - by) * to[p] + by * from[p];
   }
 
-  // P(W) - D(zbar), as a sum of non-negative terms: one for each example, 1/2 ||W - W(zbar)||^2.
+  // P(W) - D(zbar), as a sum of non-negative terms: one per example, and 1/2 ||W - W(zbar)||^2.
   void estimate(NewtonRound& result) {
     std::vector<SweepResult> parts(team_.size());
     team_.in_chunks(

@@ -28,8 +28,8 @@ class WholeHessian {
 
   // Whether the memory limit allows it.
   bool is_small() const { return 4 * n_blocks() * length() <= kMostNumbers * kMostNumbers; }
-  // Work of a build, in multiply-adds of a product with H: for rows with `features` features on
-  // average and `pairs` pairs of classes in total; `cost` adds the factor.
+  // Work of a build, in units of a multiply-add in a product with H: for rows with `features`
+  // features on average and `pairs` pairs of classes in total; `cost` adds the factorization.
   double rows_cost(double pairs, double features) const {
     const auto width = static_cast<double>(width_);
     const bool is_dense = kNearlyDense * features >= width;

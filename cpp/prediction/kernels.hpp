@@ -33,7 +33,7 @@ struct Ranked {
 
 template <class T>
 struct Predictors {
-  // Whether all indices of these rows are valid features.
+  // Whether all indices of these rows are numbers of features.
   bool (*in_range)(const Csr<T>&);
   // w_c . x + intercept_c for all rows and classes, (n_rows x n_classes).
   void (*csr_scores)(const LinearModel<T>&, const Csr<T>&, T* out);

@@ -30,7 +30,7 @@ class CompensatedSum {
   double rest_ = 0;
 };
 
-// Numbers summed without compensation, in kSquareLanes sums: the relative error is below 16 u.
+// Squares summed without compensation, in kSquareLanes sums: the relative error is below 16 u.
 inline constexpr std::int64_t kSquareBlock = 64, kSquareLanes = 8;
 
 // Add the squares of n numbers. Not for kernels, because their copies would share its symbols.

@@ -32,8 +32,8 @@ struct ExponentialOf<double> {
   static constexpr int kDegree = 13;
 };
 
-// e^x = 2^n e^r with x = n ln 2 + r, |r| <= ln 2 / 2, and e^r by its Taylor polynomial. It is exact
-// up to two digits in the last place.
+// e^x = 2^n e^r with x = n ln 2 + r, |r| <= ln 2 / 2, and e^r by its Taylor polynomial. The error
+// is at most two units in the last place.
 template <class T>
 inline Vector<T> exponential(Vector<T> x) {
   using E = ExponentialOf<T>;

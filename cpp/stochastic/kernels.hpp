@@ -68,11 +68,11 @@ struct StochasticBatch {
   std::int32_t next;     // a row of the next batch, or -1
   double scale;          // W = scale S
   double average_steps;  // A; 0 before averaging
-  std::size_t shard;     // index in n_shards, of shard_size classes each except the last
+  std::size_t shard;     // its number, of n_shards with shard_size classes each except the last
   std::size_t n_shards;
   std::int32_t shard_size;
   std::span<ScoreSummary<T>> summaries;  // of row b and shard s: [b * n_shards + s]
-  T* scores;      // of one row, or (log_loss) of all rows: a multiple of the shard's size, aligned
+  T* scores;      // of one row or (log_loss) of all rows: the shard's size for each, aligned
   T* dense_step;  // the shard's size, zeros before and after, aligned
   std::span<std::int32_t> moved;  // hinge, perceptron: [i] = class with a step against i, or -1
 

@@ -75,8 +75,8 @@ class ExampleSubproblem : public ExampleSummary<T> {
     }
   }
 
-  // Slope of D along the step of a solved block, at the scores of its solution, and the quadratic
-  // decrease of D along the step by the squared hinge.
+  // Slope of D along the step of a solved block, at the scores for which it was solved, and the
+  // quadratic decrease of D along the step by the squared hinge.
   BlockSlope slope_of(std::int64_t i, std::span<const Coordinate> block) const {
     const ExampleCosts costs = examples_.costs_of(i);
     double slope = 0, sum_z2 = 0, squares = 0;

@@ -25,7 +25,7 @@ template <class T, bool kFactors>
 struct LaneFactors {
   const T* factors = nullptr;
 };
-// For examples without factors: the code that depends on factors is not compiled.
+// For examples without factors: the compiler removes the code that depends on factors.
 template <class T>
 struct LaneFactors<T, false> {
   static constexpr const T* factors = nullptr;
@@ -38,7 +38,7 @@ struct LaneView : LaneFactors<T, kFactors> {
   static constexpr int kV = B * static_cast<int>(kBlockBytes / kVectorBytes);
   using Lanes = Wide<T, kV>;
   Lanes z;
-  Lanes xi;  // kNone if c is not a target
+  Lanes xi;  // about kNoSlack<T> if c is not a target
   Lanes v;   // +1 or -1 (absolute margins)
   WideMask<T, kV> own;
   double q;

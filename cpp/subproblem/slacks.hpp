@@ -1,6 +1,6 @@
 #pragma once
 // The slacks of an example, xi_c = gamma_c - mu_c(x, y), from its scores s_c = w_c . x plus base
-// scores (data/base_scores.hpp). Only this file uses gamma.
+// scores (data/base_scores.hpp). dual/column_sweep.hpp computes single slacks without this file.
 //
 //   relative margins   mu_c = s_y - s_c
 //   absolute margins   mu_c = -(s_c - shift) for c != y,  mu_y = s_y - shift

@@ -7,10 +7,10 @@
 // with L the slope of D along the step Delta of the round, or a lower bound of it, and K =
 // ||Delta W||^2 plus other quadratic terms. D is concave and its feasible set convex, so D never
 // decreases, and z + theta Delta is feasible. The number of batches in a round depends on theta of
-// earlier rounds and on the number of threads that are allowed, not on the threads in use. The
-// result is therefore the same for any number. Between two barriers, no work is left to a single
-// thread. Source: Jaggi et al. 2014 (Communication-efficient distributed dual coordinate ascent),
-// who merge local steps by their mean instead of a line search.
+// earlier rounds and on the number of threads that are allowed, not on the number in use, which
+// therefore does not change the result. Between two barriers, no work is left to a single thread.
+// Source: Jaggi et al. 2014 (Communication-efficient distributed dual coordinate ascent), who merge
+// local steps by their mean instead of a line search.
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
@@ -23,8 +23,8 @@
 
 namespace manyclass {
 
-// The least number of threads for rounds. Two threads share the products of batches as fast
-// (measured, two cores, 20,000 rows of 384 features, 150 classes: full loops 0.5 s either way), and
+// The least number of threads for rounds. Two threads are as fast if they share the products of
+// batches (measured, two cores, 20,000 rows of 384 features, 150 classes: full loops 0.5 s), and
 // single visits of one thread take half the time of rounds, whose rows and steps go through memory.
 inline constexpr int kLeastRoundThreads = 4;
 

@@ -46,7 +46,7 @@ class ThreadChoice {
   // Pieces between two trials: at the beginning, after a change, at most. A trial of more threads
   // may take several times as long as expected if other processes use the cores.
   static constexpr int kFirst = 2, kSoon = 8, kRarely = 128, kRarer = 4;
-  static constexpr double kClearly = 0.95;  // pace relative to the old one that changes the number
+  static constexpr double kClearly = 0.95;  // the number changes below this share of the old pace
 
   void begin_trial() {
     const bool less = size_ > 1 && (size_ == most_ || tries_less_);

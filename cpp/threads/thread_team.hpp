@@ -98,8 +98,8 @@ class ThreadTeam {
   }
 
  private:
-  // The number of working threads belongs to a round: an idle thread may see the next round late,
-  // but it cannot see a later round before it is counted.
+  // Every round has its own number of working threads, because an idle thread may see a round late.
+  // No later round begins before a thread that works in this round has finished its work.
   void begin() {
     const unsigned next = round_.load(std::memory_order_relaxed) + 1;
     working_[next % 2].store(work_ ? size() : capacity(), std::memory_order_relaxed);
