@@ -29,7 +29,7 @@ from manyclass.utils.types import Array, DeviceArray, Rows
 def on_host(values: object, name: str = "y") -> object:
     """Return an array of a different namespace as an ndarray, other objects unchanged.
 
-    Refuse sparse tensors, and those without numbers, by their name.
+    Refuse sparse tensors and tensors on the device "meta"; errors name the argument.
     """
     if not is_array(values):
         return values

@@ -136,7 +136,7 @@ FULL_PRECISION = FullPrecision()
 
 
 class Place:
-    """A namespace and a device, on which arrays are made: those of an array."""
+    """The namespace and the device of an array, for making other arrays."""
 
     def __init__(self, X: DeviceArray) -> None:
         self.xp = namespace_of(X)

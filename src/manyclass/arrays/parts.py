@@ -49,7 +49,7 @@ class DeviceParts:
                 total += one if isinstance(total, np.ndarray) else place.taken(one)
 
     def broadcast(self, values: Array) -> None:
-        """Return the numbers unchanged."""
+        """Do nothing, as one process has the numbers."""
 
 
 def _zeros_like(part: SmoothRows, total: Array) -> Array:

@@ -41,8 +41,8 @@ class ArrayRows:
     """The rows of a problem with X on a device, or copied to one.
 
     ``labels`` are y_i, shape (n,), or the classes of each row, shape (n, k), bool; ``costs`` C_i,
-    in the type of sums; ``dtype`` that of W and of products, float32 or float64. ``first`` and
-    ``number`` are those of the first row among the rows of all parts, and of this part.
+    in the type of sums; ``dtype`` that of W and of products, float32 or float64. ``first`` is the
+    number of the first row among the rows of all parts, ``number`` the number of this part.
     """
 
     def __init__(self, problem: Problem) -> None:

@@ -59,7 +59,7 @@ Every C is first trained to within 1 % of the optimum. Values that are not signi
 the best one (corrected resampled t-test, 5 %) are trained to --tol, and the best of them is chosen.
 After two significantly worse values, larger C are skipped. "gap" is the largest relative gap of the
 folds. manyclass train -C auto does the same, and trains a model with the chosen C. With
---multilabel, every C is trained to T immediately, on random folds.
+--multilabel, every C is trained to --tol immediately, on random folds.
 """
 
 
@@ -101,7 +101,7 @@ def cv_options(parser: CommandParser) -> None:
     add_parameter(compared, "one_standard_error")
     problem = parser.add_argument_group("model")
     problem_options(problem, list(LOSSES), "")
-    multilabel_option(problem, ": one C for all of them")
+    multilabel_option(problem, "; one C for all labels")
     run = parser.add_argument_group("training")
     run.add_argument(
         "--tol", type=positive, default=1e-3, metavar="T", help="relative gap (default 0.001)"

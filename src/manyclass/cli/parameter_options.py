@@ -113,7 +113,8 @@ def _value(name: str, value: object) -> object:
 def in_flags(text: str, args: argparse.Namespace) -> str:
     """Replace the parameters in a message's advice, after its last ; or :, by flags.
 
-    The text before may be the name or content of a file and does not change, except --bias values.
+    The text before may be the name or content of a file and does not change, except for
+    intercept_scaling= and --taxonomy.
     """
     if hasattr(args, "bias"):
         text = re.sub(r"(^|: )intercept_scaling=", r"\1--bias ", text)

@@ -37,7 +37,7 @@ MINUTES = 10.0  # between two checkpoints
 
 
 def _number_or(text: str, word: str, convert: Callable[[str], float]) -> float | str:
-    """Return a number, or this word."""
+    """Return the converted number, or the text if it equals `word`."""
     try:
         return text if text == word else convert(text)
     except argparse.ArgumentTypeError as error:
@@ -287,5 +287,5 @@ def check_margins(args: argparse.Namespace) -> None:
         others = [name for name, f in FORMULATIONS.items() if loss in f.losses]
         raise UsageError(
             f"argument --loss: {formulation} takes the largest loss of a row, which must be hinge; "
-            f"{loss} requires {', '.join(others)}"
+            f"{loss} requires one of {', '.join(others)}"
         )

@@ -221,7 +221,7 @@ def exchange_lists(
 
 
 def gather_json(communicator: Communicator, value: T) -> list[T]:
-    """Return what every rank gives, as JSON has it."""
+    """Return the JSON values of all ranks."""
     text = np.frombuffer(json.dumps(value).encode(), np.uint8)
     return [json.loads(one.tobytes()) for one in communicator.all_gather(text)]
 

@@ -23,7 +23,7 @@ from manyclass.io.svmlight_pieces import can_be_cut, pieces, pieces_of_part
 from manyclass.utils.machine import effective_n_jobs
 from manyclass.utils.types import Array, CsrArray, DType
 
-CONVERTED, CUT, WHOLE = range(3)  # keyword arguments of reading
+CONVERTED, CUT, WHOLE = range(3)  # ways of reading a file
 
 
 class _Part(NamedTuple):
@@ -174,7 +174,7 @@ def _how(
     n_jobs: int | None,
     layout: Mapping[str, bool],
 ) -> tuple[int, Parser, int]:
-    """Return the arguments of reading, the reader, and the number of threads."""
+    """Return the way of reading (such as CUT), the parser, and the number of threads."""
 
     def options() -> tuple[int, Parser, int]:
         parser = Parser(n_features, dtype, **layout)

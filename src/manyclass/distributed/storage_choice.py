@@ -34,9 +34,9 @@ def choose_for_ranks(
 ) -> Choice:
     """Choose how W is held and returned if its classes are spread over ranks.
 
-    What each rank needs is its share, all z and, if it is given W (`gathers`), that; `sharing`
-    ranks are on this machine. Raises ValueError if sparse weights are wanted of a formulation whose
-    W is dense by nature, MemoryError if W and z do not fit.
+    Each rank needs its share, all z and, with `gathers`, all of W; `sharing` ranks are on this
+    machine. Raises ValueError if sparse weights are wanted of a formulation whose W is dense by
+    nature, MemoryError if W and z do not fit.
     """
     memory = available_memory(sharing)
     if problem.formulation.centred:

@@ -34,7 +34,7 @@ def set_coefficients(model: WithCoefficients, coef: Coefficients) -> None:
 
 
 def set_certificate(model: object, certificate: Certificate | None) -> None:
-    """Set ``certificate_`` of a model, which has the type that it has after ``fit``."""
+    """Set ``certificate_`` of a model, also to None, which its declared type excludes."""
     model.__dict__["certificate_"] = certificate
 
 

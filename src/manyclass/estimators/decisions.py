@@ -2,7 +2,7 @@
 
 Costs: for probabilities p_j of the classes j and costs Delta(j, c) of predicting c if j is true,
 
-    argmin_c  sum_j p_j Delta(j, c),    Delta(j, j) = 0,  Delta >= 0:
+    argmin_c  sum_j p_j Delta(j, c),    Delta(j, j) = 0,  Delta >= 0
 
 is the class of least expected cost. With Delta = 1 it is the class of the largest probability.
 Rejection: a row gets no class if its confidence is below a threshold. Confidence is the largest

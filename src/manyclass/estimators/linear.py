@@ -41,7 +41,7 @@ NEARLY = 0.1
 
 
 class TrainedModel(ScoringModel, Protocol):
-    """A model that was trained, and what may help it."""
+    """A trained model, with advice for its parameters."""
 
     class_weight: ClassWeight
 

@@ -22,7 +22,7 @@ def check_contents(
 ) -> None:
     """Check the contents of a data file, whose types and lengths are consistent.
 
-    Tensors are those of dataset_file.py, and others, of which the checksum alone counts.
+    Tensors are described in dataset_file.py; for other tensors, only the checksum is checked.
     """
     pass_ = _Pass(tensors)
     if "indptr" in tensors:

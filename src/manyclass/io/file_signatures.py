@@ -60,7 +60,7 @@ def looks_like_data(path: str | os.PathLike[str]) -> bool:
 
 
 def _start_of(path: str | os.PathLike[str]) -> bytes:
-    """Return the first bytes of a file, none of anything else."""
+    """Return the first bytes of a regular file, else b""."""
     if not Path(path).is_file():
         return b""
     with Path(path).open("rb") as opened:

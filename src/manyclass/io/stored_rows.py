@@ -23,7 +23,7 @@ MAX_NARROW = np.iinfo(np.int32).max
 class StoredLabelSets:
     """The places of every row's labels in the classes."""
 
-    indptr: NDArray[np.int64]  # where the labels of each row begin, and those of the last one end
+    indptr: NDArray[np.int64]  # offsets of the rows in ``places``
     places: NDArray[np.int32]  # ascending in each row
 
     def __len__(self) -> int:

@@ -273,8 +273,8 @@ class FormatError(ValueError):
 class TensorFormat:
     """A file format: safetensors with certain header entries, and its messages.
 
-    Messages follow the path, in an error of a damaged file, for the reason ``{why}``, and of one of
-    another format, which holds ``{what}``.
+    Messages are appended to the path: ``damaged_message`` for a damaged file, with the reason
+    ``{why}``; ``other_message`` for a file of a different format, with its content ``{what}``.
     """
 
     name: str  # header entry "format"

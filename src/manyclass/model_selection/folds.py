@@ -32,7 +32,7 @@ from manyclass.utils.types import Array, FormulationName, Numbers, Rows, Setting
 Indices = NDArray[np.intp]
 Split = tuple[Indices, Indices]  # rows to train and to test on
 LOGISTIC: Literal["logistic"] = "logistic"
-ROUNDING_OF_BOUNDS = 1e-11  # as a share of the rows
+ROUNDING_OF_BOUNDS = 1e-11  # as a share of the bounds
 T = TypeVar("T")
 RowMaker = Callable[[Indices], Rows]
 CV: TypeAlias = int | BaseCrossValidator | Iterable[Split] | None

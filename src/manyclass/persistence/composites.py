@@ -90,7 +90,7 @@ def chooses_by_name(steps: Pipeline) -> bool:
 
 
 def columns_taken(steps: Pipeline) -> list[str] | None:
-    """Return the columns that a first step ColumnTransformer uses; None if there is none.
+    """Return the columns that a ColumnTransformer as the first step uses; None if there is none.
 
     Dropped columns may be missing.
     """
@@ -107,7 +107,7 @@ def columns_taken(steps: Pipeline) -> list[str] | None:
 
 
 def text_columns(steps: Pipeline) -> list[str]:
-    """Return the text columns that a first step ColumnTransformer passes to vectorizers."""
+    """Return the text columns that a ColumnTransformer as the first step passes to vectorizers."""
     first, found = steps[0], []
     if not isinstance(first, ColumnTransformer) or not hasattr(first, "transformers_"):
         return []
@@ -264,7 +264,7 @@ def _is_of_scikit_learn(value: object) -> bool:
 
 
 def _within(model: object) -> list[BaseEstimator]:
-    """Yield an estimator and nested estimators, each once, but none within our classifiers."""
+    """Return an estimator and nested estimators, each once, but none within our classifiers."""
     return [value for value in _walk(model, set()) if isinstance(value, BaseEstimator)]
 
 

@@ -86,7 +86,7 @@ class Dataset:
     n_classes: int
     bias: float
     sets: NDArray[np.uint64] | None = None
-    lies_on_device: ClassVar[bool] = False  # type of X; then it is a DeviceDataset
+    lies_on_device: ClassVar[bool] = False  # whether X is on a device (DeviceDataset)
     n_examples: int = field(init=False)
     dtype: DType = field(init=False)
     is_dense: bool = field(init=False)

@@ -207,7 +207,7 @@ def slacks_at_zero(problem: Problem, rows: NDArray[np.intp], classes: NDArray[np
     return np.asarray(xi + np.where(own, -added, added))
 
 
-NUMBERS_AT_A_TIME = 1 << 20  # rows of base scores
+NUMBERS_AT_A_TIME = 1 << 20  # base scores at a time
 
 
 def zero_objective(problem: Problem) -> float:

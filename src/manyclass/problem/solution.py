@@ -23,7 +23,7 @@ ROUNDING = 16 * UNIT
 # A gap is only rounding if it is at most this share of P, or this multiple of its rounding bound.
 # If W = 0 is optimal, it cannot be small relative to P(0) - D.
 LEAST_GAP, MOST_ROUNDING = 1e-12, 16
-PARTS = ("penalty", "loss")  # share of P
+PARTS = ("penalty", "loss")  # the two parts of P
 
 
 @dataclass(frozen=True, slots=True, repr=False)

@@ -28,7 +28,7 @@ SCORES = (
     "class."
 )
 MATRIX = (
-    "A row for each true class, a column for each predicted one. The colour of a cell shows its "
+    "A row for each true class, a column for each predicted one. The color of a cell shows its "
     "share of the row."
 )
 CALIBRATION = (

@@ -25,7 +25,7 @@ class TreeMetrics:
 
     @classmethod
     def from_predictions(cls, tree: Taxonomy, y: Array, predicted: Array) -> TreeMetrics:
-        """Compute them from labels that are nodes of the tree.
+        """Compute the scores from labels that are nodes of the tree.
 
         Examples
         --------

@@ -34,7 +34,7 @@ from manyclass.utils.types import Array
 
 SCORES_AT_A_TIME = 1 << 20
 NUMBERS_AT_A_TIME = 1 << 21
-VALUES_AT_A_TIME = 1 << 24  # size of X
+VALUES_AT_A_TIME = 1 << 24  # values of X at a time
 
 
 class LogisticRows(SmoothLossSums):

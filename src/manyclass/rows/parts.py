@@ -39,7 +39,7 @@ class Parts(Protocol):
         """Add the results of all parts to arrays, always in the same order."""
 
     def broadcast(self, values: Array) -> None:
-        """Return the numbers of the first process, as rounding may differ between machines."""
+        """Overwrite the numbers with those of the first process, as rounding may differ."""
 
 
 def answer(rows: object, question: Question, given: Arguments, into: Sequence[Array]) -> None:
@@ -66,7 +66,7 @@ class OnePart:
         answer(self.rows, question, given, into)
 
     def broadcast(self, values: Array) -> None:
-        """Return the numbers unchanged."""
+        """Do nothing, as one process has the numbers."""
 
 
 class LocalParts:
@@ -115,7 +115,7 @@ class LocalParts:
                     total += one
 
     def broadcast(self, values: Array) -> None:
-        """Return the numbers unchanged."""
+        """Do nothing, as one process has the numbers."""
 
 
 def zeros_like(array: Array) -> Array:

@@ -253,9 +253,9 @@ class Engine(_core.Engine):
     def certify(self, distance: float, W: _core.Weights | None = None) -> Certificate:
         """Compute P at the engine's W, or at another dense one, and D at z.
 
-        `distance` is an upper bound of ||W - W(z)||, as ``rebuild`` returns it. Where W is to sum
-        to zero, what rounding leaves of its mean is subtracted first. Of two classes, the estimator
-        keeps the difference, or, of one-vs-rest, the second one's weights.
+        `distance` is an upper bound of ||W - W(z)||, as ``rebuild`` returns it. If W must sum to
+        zero, the mean that is due to rounding is subtracted first. With two classes, the estimator
+        stores the difference or, for one-vs-rest, the weights of the second class.
         """
         problem, W = self.problem, self.W if W is None else W
         if W is None:
@@ -301,7 +301,7 @@ class Engine(_core.Engine):
         return csr_on(values, labels, indptr, (self.problem.dataset.n_examples, self._k))
 
     def weights(self, *, releases: bool = False) -> Weights:
-        """Return W, shape (d + 1, k): a copy, or the engine's own, which it then has no longer."""
+        """Return W, shape (d + 1, k): a copy, or the engine's own array, which is released."""
         found = self.release_weights() if releases else self.copy_weights()
         if not isinstance(found, tuple):
             return found

@@ -147,7 +147,7 @@ def first_epsilon(gap: float, squares: float) -> float:
 
 
 def next_epsilon(epsilon: float, n_steps: int) -> float:
-    """Return the epsilon that follows a round of so many steps."""
+    """Return the epsilon that follows a round with this number of steps."""
     return epsilon * next(by for most, by in EPSILON_STEPS if n_steps <= most)
 
 
@@ -181,7 +181,7 @@ def _lengths(known: dict[float, float]) -> list[float]:
 
 
 class RoundSteps(NewtonSteps, Protocol):
-    """Newton steps whose rows and z, zbar, are at hand."""
+    """Newton steps with access to zbar and W."""
 
     def rebuild(self, anew: bool) -> None:
         """Compute W(zbar), and begin at it where that is asked."""
@@ -196,12 +196,12 @@ class RoundSteps(NewtonSteps, Protocol):
         """Copy W."""
 
     def write_weights(self, weights: _core.Weights) -> None:
-        """Take over W."""
+        """Set W."""
 
 
 @dataclass(frozen=True, slots=True)
 class Round:
-    """What a round found.
+    """Results of a round.
 
     Attributes
     ----------
@@ -276,9 +276,10 @@ class NewtonPhase:
         Parameters
         ----------
         gap : float
-            Of W(z), also where another W is given: a smaller eps would shorten the first steps.
+            Gap of W(z), even if a different W is given: a smaller eps would shorten the first
+            steps.
         rate : float, default=0.0
-            Of descent.
+            Rate of descent.
         primal : float, default=None
             P of ``weights``, to continue from there, where another phase ended.
         """

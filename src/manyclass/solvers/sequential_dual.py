@@ -117,7 +117,7 @@ class SequentialDual:
         self._rows = np.flatnonzero(self.engine.norms > 0).astype(np.int32)
         self._active, self._n_active = np.empty(len(self._rows), np.int32), 0
         self._constant = self.dual = self.engine.constant_loss()
-        self._n_epochs = self._n_earlier = 0  # epochs, including epochs before a warm start
+        self._n_epochs = self._n_earlier = 0  # epochs of this run, and of earlier runs
         self._is_fast = True  # whether the last epoch divided the gap by FAST
         self._full: Findings = _core.SweepResult()
         self._pace = Pace()

@@ -55,8 +55,8 @@ def stochastic_start(
     Parameters
     ----------
     engine : Engine
-        Of Crammer-Singer with dense W, which is 0, as z is; z and W(z) afterwards, and 0 after an
-        error.
+        Engine for Crammer-Singer with dense W, at z = 0 and W = 0; holds z and W(z) afterwards, or
+        0 after an error.
     rows : ndarray of shape (m,), int32
         The examples with x_i != 0.
     rng : numpy.random.Generator

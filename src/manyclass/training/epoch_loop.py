@@ -245,7 +245,7 @@ class _Run:
         self.history = [] if start is None else list(start.history)
         self.n_epochs = 0 if start is None else start.n_epochs
         self.seconds_before = self.history[-1].seconds if self.history else 0.0
-        self.duals: list[float] = []  # records of this run's epochs
+        self.duals: list[float] = []  # D after this run's epochs
         self.gaps: list[float] = []  # estimated gaps of this run's epochs
         self.proven_gap: float | None = None  # gap of the last certificate
         self._missed = Found(1.0, 1.0)  # factors of proven gaps over the estimates, at least 1

@@ -25,7 +25,7 @@ from manyclass.utils.input_rows import is_sparse
 from manyclass.utils.types import Array, Numbers, Rows
 
 ROWS = 200  # rows whose scores determine the first intercepts of new classes
-NUMBERS = 1 << 16  # bytes of v at a time
+NUMBERS = 1 << 16  # entries of v at a time
 STEPS, MOST = 2, 1.0  # steps towards the earlier sums, and the largest step
 
 

@@ -9,7 +9,7 @@ from manyclass.arrays.namespace import NUMBERS_AT_A_TIME, Place
 from manyclass.problem.base_scores import BaseScores
 from manyclass.problem.problem import Problem
 
-LEAST_ROWS = 256  # rows of a block
+LEAST_ROWS = 256  # least number of rows in a block
 COPIES_OF_W = 8
 BLOCKS = 6  # float64 numbers per row of a block and class, in certificates
 BLOCKS_OF_X = 3  # blocks on the device while rows are streamed
@@ -18,11 +18,11 @@ MOST_FACTORIZED = 4096  # largest number of features for a factorized curvature
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """Bytes, and where X and the numbers of rows and classes lie."""
+    """Memory in bytes, and the place of X and of the numbers per row and class."""
 
     device: str
-    free: int | None  # there, where that is known
-    rows: int  # of X, 0 if the user has it there
+    free: int | None  # bytes on the device, if known
+    rows: int  # bytes of X; 0 if X is on the device already
     numbers: int  # n x k
     fixed: int  # W, its copies and what is factorized
     per_row: int  # of a block

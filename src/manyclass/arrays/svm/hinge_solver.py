@@ -34,7 +34,7 @@ class HingeSolver:
         self.zero_objective = zero_objective(problem)
         self.certificate = SvmCertificate(problem, [rows], self.norms, self.zero_objective)
         shape = problem.dataset.n_features + 1, rows.k
-        self.W: DeviceArray = self.place.zeros(shape, rows.dtype)  # that of the last epoch
+        self.W: DeviceArray = self.place.zeros(shape, rows.dtype)  # W of the last epoch
         self._n_epochs = 0
         self._is_fast = self.place.is_gpu and rows.dtype == self.xp.float32
 

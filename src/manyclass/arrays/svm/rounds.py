@@ -19,7 +19,7 @@ from manyclass.utils.types import DeviceArray
 Round = Callable[[DeviceArray], tuple[DeviceArray, DeviceArray]]  # theta and gap of some rows
 LOOK_EVERY = 16  # rounds between two reads of theta, each of which waits for the device
 GROWTH = 1.3  # factor between two sizes of graphs
-LEAST_SIZE, MOST_SIZE, SHARE = 64, 512, 16  # sizes are at most MOST_SIZE or n / SHARE
+LEAST_SIZE, MOST_SIZE, SHARE = 64, 512, 16  # sizes are at most max(MOST_SIZE, n / SHARE)
 
 
 class Rounds(Protocol):

@@ -24,7 +24,7 @@ EXPANSION = 6
 SHARE_OF_MEMORY = 0.2
 # Bytes of text in a block: enough rows to shuffle, small enough for any memory.
 BLOCK_BYTES = 1 << 24
-BLOCK_VALUES = BLOCK_BYTES >> 3  # rows of converted data
+BLOCK_VALUES = BLOCK_BYTES >> 3  # values in a block of converted data
 
 
 def convert(args: argparse.Namespace) -> None:

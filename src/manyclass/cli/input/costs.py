@@ -22,7 +22,7 @@ LOGIT_ADJUSTMENT = "logit_adjustment"
 
 
 class Separator(str):
-    """What separates the nodes of labels that are paths, instead of the name of a file."""
+    """Separator of the nodes in labels that are paths, used instead of a file name."""
 
     flag = "--taxonomy-paths"
 
@@ -112,7 +112,7 @@ def _by_label(
 
 
 def label_finder(y: Array) -> Callable[[str], Label | None]:
-    """Return what finds the label that a text names; None where it names none."""
+    """Return a function from a text to the label that it names, or None."""
     import numpy as np
 
     from manyclass.utils.labels import number_of
@@ -129,7 +129,7 @@ def read_taxonomy(path: str, labels: Array) -> Taxonomy:
 
     if isinstance(path, Separator):
         if labels.dtype.kind not in "UO":
-            raise UsageError("argument --taxonomy-paths: labels are numbers; use a file")
+            raise UsageError("argument --taxonomy-paths: labels are numbers; use --taxonomy FILE")
         if not any(path in label for label in labels.tolist()):
             raise UsageError(f"argument --taxonomy-paths: no label contains {str(path)!r}")
         try:

@@ -233,7 +233,7 @@ def timed(args: argparse.Namespace, fit: Callable[[], object]) -> float:
     except (ValueError, FloatingPointError) as error:
         words = str(error)
         named = type(error)(words if words.startswith(files) else f"{args.data}: {words}")
-        if hasattr(error, "reported_by"):  # only one of several processes logs
+        if hasattr(error, "reported_by"):  # only one of several processes reports the error
             vars(named)["reported_by"] = error.reported_by
         raise named from error
     return time.perf_counter() - began

@@ -30,8 +30,8 @@ def check_output(
 ) -> None:
     """Refuse an output that cannot be written or would overwrite a different kind of file.
 
-    It never overwrites `inputs`, and a file of another kind only by `force`. A device or a pipe is
-    `special`.
+    `inputs` must not be overwritten, and a file of a different kind only with `force`. With
+    `special`, the output may be a device or a pipe.
     """
     if special and atomic.is_stdout(name):
         return
@@ -41,7 +41,7 @@ def check_output(
     path = Path(name)
     if force or not path.is_file() or path.stat().st_size == 0:
         return
-    with atomic.naming(f"cannot look whether {name} may be overwritten"):
+    with atomic.naming(f"cannot check whether {name} may be overwritten"):
         same = kind.matches(path)
     if not same:
         raise UsageError(

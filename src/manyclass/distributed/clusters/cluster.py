@@ -100,7 +100,7 @@ class RemoteParts:
             total += one
 
     def broadcast(self, values: Array) -> None:
-        """Return the numbers unchanged, as only this process has them."""
+        """Do nothing, as only this process has the numbers."""
 
     def _sent_out(self, value: Array | float) -> object:
         """Return an argument, or the reference of a large array such as W, which is sent once."""

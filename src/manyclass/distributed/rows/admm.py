@@ -84,7 +84,7 @@ LONG, STILL = 20, 0.95
 class ConsensusAdmm:
     """Solver of an SVM whose rows are in parts, which are SvmRows.
 
-    The problem is that of all rows, or without them; the W of a start is where V begins.
+    The problem has all rows or none; V begins at the W of a start.
     """
 
     is_exact = True
@@ -109,8 +109,8 @@ class ConsensusAdmm:
         self.dual = 0.0
         self._n_rounds = 0
         self._moved = math.inf  # rho ||V - V_before||, with V of all parts
-        self._gaps: list[float] = []  # rounds since rho changed
-        self.best = self.V  # the certificate with the least P
+        self._gaps: list[float] = []  # gaps since rho changed
+        self.best = self.V  # the V with the least P
         self._of_duals = np.zeros(shape)  # W(z) of all parts
         self._at_best: Certificate | None = None
         self._found: Certificate | None = None
@@ -155,10 +155,10 @@ class ConsensusAdmm:
     def _take(
         self, of_duals: NDArray[np.float64], marks: NDArray[np.float64], rounding: float
     ) -> None:
-        """Take over W(z) of the parts, as they hold it, and certify it with V."""
+        """Set W(z) from the scaled W(z) of the parts, and certify it with V."""
         of_duals *= self._scale
         if self.problem.formulation.centred:
-            subtract_means(self.V)  # bound of the rounding
+            subtract_means(self.V)  # means that are due to rounding
             subtract_means(of_duals)
         if self.problem.is_antisymmetric:
             antisymmetric(self.V)

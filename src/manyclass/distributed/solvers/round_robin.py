@@ -32,7 +32,7 @@ def one_factorization(n_blocks: int) -> list[list[tuple[int, ...]]]:
     >>> one_factorization(3)
     [[(0,), (1, 2)], [(1,), (2, 0)], [(2,), (0, 1)]]
     """
-    last = n_blocks - 1 + n_blocks % 2  # an even number of blocks; one dummy if n_blocks is odd
+    last = n_blocks - 1 + n_blocks % 2  # the last of an even number of blocks, a dummy if odd
     rounds = []
     for r in range(last):
         pairs = [(r, last)]
@@ -46,8 +46,8 @@ def balanced_blocks(
 ) -> list[NDArray[np.int32]]:
     """Share out classes at random, yet evenly, by number and by work; ascending in each block.
 
-    Sizes differ by one at most; the work of two class blocks by that of the costliest class at
-    most.
+    Sizes differ by at most one, and the work of two class blocks by at most the work of the
+    costliest class.
 
     Examples
     --------

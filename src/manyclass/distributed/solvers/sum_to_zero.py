@@ -297,8 +297,8 @@ TRUSTED = 0.5
 def drift_from_zero(problem: Problem, norms: NDArray[np.float64], n_here: int) -> float:
     """Return the drift of m per unit of a step; 0 if m does not drift.
 
-    The steps of the other ranks' classes count as like those of the `n_here` classes of this rank;
-    where y_i alone is a target, no other class moves.
+    The steps of the classes on other ranks are assumed to resemble the steps of the `n_here`
+    classes on this rank; if only y_i is a target, no other class changes.
     """
     if problem.slack_loss.has_ridge or (problem.costs * norms).max() > DRIFTS_TO:
         return 0.0

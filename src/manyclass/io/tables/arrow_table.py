@@ -210,7 +210,7 @@ class ArrowTable:
             )
 
     def coded_labels(self) -> CodedLabels:
-        """Return what the labels of the batches are added to."""
+        """Return the object that collects the labels of the batches."""
         return CodedLabels(
             self._where, f"the column {self._label!r}", written=self._text is not None
         )

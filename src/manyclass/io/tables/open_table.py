@@ -110,7 +110,7 @@ def table_of(
 ) -> ArrowTable:
     """Return a data frame, or anything that Arrow can read, as a table; messages call it `where`.
 
-    One that can be read once can be gone through once.
+    The table can be iterated as often as its source can be read.
     """
     arrow = pyarrow_for("label=")
     if is_pandas(frame):

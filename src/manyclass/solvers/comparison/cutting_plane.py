@@ -141,7 +141,7 @@ class CuttingPlane(ComparisonSolver):
             self.kernels.scores(self._spare.padded, self._scores, 0, data.n_examples)
 
     def _loop(self) -> LoopFindings:
-        # P at the W of the last round.
+        # The z of a new cut, at the W of the last round.
         found = self.kernels.separate(self._spare.padded, self._lists)
         self._add_cut()
         tol = MASTER_SHARE * max(self._primal - self.dual, 1e-12 * abs(self._primal))

@@ -208,7 +208,7 @@ class NewtonLogistic:
         """Make a Newton step; return its numbers of Hessian products and of computed scores."""
         if self._phase is None:
             self._phase = self._steps(self.engine)
-            self._n_certificates = 0  # gaps of descent do not predict Newton steps
+            self._n_certificates = 0  # certificates of descent do not count for Newton steps
         phase = self._phase
         scale = abs(scale_of(phase.gap, phase.primal, self.engine.zero_objective))
         found = phase.round(TIGHTER**self._n_certificates * math.sqrt(2 * self.tol * scale))
