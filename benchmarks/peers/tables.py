@@ -139,7 +139,8 @@ def _notes(result: dict[str, Any]) -> list[str]:
         "after the name of a solver means two threads. A ratio is the time of the other solver "
         'divided by the time of manyclass ("ours"); "best" is the fastest other solver, with one '
         "thread in the first ratio, and with one or two in the last.",
-        "`-`: not reached within the time limit, or before the solver ended. `*`: fewer runs, "
+        "`-`: not reached before the next run was expected to exceed the time limit, or before the "
+        "solver ended. `*`: fewer runs, "
         "because they take long. `~`: P\\* is not proven to a tenth of the excess. Time limits: "
         f"{limits}.",
         "Test accuracy: the accuracy at the finest tolerance, in %, and the seconds of the first "

@@ -291,9 +291,8 @@ def solutions(
         return
     with ThreadPoolExecutor(n_threads) as threads:
         try:
-            for begin in range(
-                0, len(groups), 4 * n_threads
-            ):  # limits the number of solutions that wait in memory
+            # Limits the number of solutions in memory.
+            for begin in range(0, len(groups), 4 * n_threads):
                 some = groups[begin : begin + 4 * n_threads]
                 yield from zip(some, threads.map(solve, some), strict=True)
         except BaseException:

@@ -97,14 +97,13 @@ def save_model(path: Source, estimator: Model) -> None:
     path : str, path-like or binary file
         File to write; an existing file is replaced. A file object, such as ``io.BytesIO``, is
         written to at its position.
-    estimator : MulticlassSVC, MultinomialLogisticRegression, StochasticClassifier, one with CV
-        Or a MultilabelSVC; or a Pipeline, GridSearchCV, CalibratedClassifierCV or ensemble of
-        scikit-learn with such classifiers. Must be fitted. For estimators with CV, a ``cv`` or
-        ``scoring`` that
-        is not a number or name is not kept. The other steps are scikit-learn's, of types
-        whose contents ``load_model`` can check (no trees, neighbors or kernel machines), without
-        functions other than those of NumPy and SciPy; it needs skops (``pip install
-        skops``).
+    estimator : estimator
+        A fitted classifier of manyclass, also one with CV; or a Pipeline, GridSearchCV,
+        CalibratedClassifierCV or ensemble of scikit-learn that contains such classifiers (this
+        needs skops: ``pip install skops``). In estimators with CV, a ``cv`` that is not a number
+        or a ``scoring`` that is not a name is not stored. The other steps must be scikit-learn's,
+        of types whose contents ``load_model`` can check (no trees, neighbors or kernel machines),
+        with functions of NumPy and SciPy only.
 
     Raises
     ------
@@ -217,13 +216,14 @@ def load_model(path: Source) -> Model:
 def describe_model(path: Source) -> Settings:
     """Describe a model file, ready for JSON.
 
-    ``seconds`` of training is None if the file lacks it, ``certificate`` for weights that were left
-    out after training. A StochasticClassifier has alpha, n_steps, weight_seen and objective (None
-    if it was not computed) in place of formulation, C, certificate and temperature, which are None.
-    ``steps`` are those of a pipeline before the classifier that all else is about: name, kind,
-    params that are no defaults, and columns of what is in a ColumnTransformer. ``composite`` is
-    such as "VotingClassifier of 5 classifiers" where another estimator predicts by them, of which
-    all else is about the first.
+    ``seconds`` of training is None if the file lacks it, ``certificate`` is None if weights were
+    removed after training. A StochasticClassifier has alpha, n_steps, weight_seen and objective
+    (None if it was not computed) in place of formulation, C, certificate and temperature, which are
+    None.
+    ``steps`` are the steps of a pipeline before the classifier: name, kind, non-default params, and
+    columns within a ColumnTransformer. ``composite`` describes a model that contains several
+    classifiers, such as "VotingClassifier of 5 classifiers"; the other entries then describe the
+    first one.
     """
     loaded, metadata = _load(path)
     estimator, composite = classifier_of(loaded), describe_composite(loaded)

@@ -23,13 +23,13 @@ from manyclass.utils.types import Array, CsrArray
 # original X costs an additional pass (measured: at 0.96, lshtc1, no gain; at 0.65, bigrams, 1.13 to
 # 1.25 times faster).
 PAYS = 0.9
-# Rows in the first sample; with this few non-zeros, merging saves almost nothing.
+# Rows in the first sample.
 SAMPLED_ROWS = 128
 # Logistic regression trains in few epochs, and its certificate takes a pass over W in float64:
 # columns are merged from this number of non-zeros per feature (measured: bigrams have 2.4, and
 # would train a quarter slower).
 OF_FEATURE = 8
-SMALL = 1 << 14
+SMALL = 1 << 14  # with fewer non-zeros, merging saves almost nothing
 
 
 @dataclass(frozen=True, slots=True, eq=False)

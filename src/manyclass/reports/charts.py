@@ -93,9 +93,9 @@ def chart(
 ) -> Markup:
     """Return a figure: the chart and its legend.
 
-    Titles are those of the axes, across and up; the first begins at 0. Series without points are
-    left out. The description is for readers who do not see the chart; ``log`` and ``zero`` are
-    about the axis that goes up.
+    Titles are for the x and the y axis; the x axis begins at 0. Series without points are left out.
+    The description is for readers who do not see the chart; ``log`` and ``zero`` apply to the y
+    axis.
     """
     series = [one for one in series if one.points]
     across, up = zip(*(point for one in series for point in one.points), strict=True)

@@ -91,9 +91,8 @@ def _check_objects(labels: Iterable[object], name: str) -> None:
     """Refuse objects that cannot be sorted."""
     kinds = set()
     for label in labels:
-        if (
-            not isinstance(label, str | Real | np.bool_) or label != label
-        ):  # NaN does not equal itself
+        # NaN does not equal itself.
+        if not isinstance(label, str | Real | np.bool_) or label != label:
             raise ValueError(
                 f"{name} holds {one_line(repr(label), LONGEST)}, which is not a label; labels are "
                 "all numbers or all strings, and none is missing"

@@ -3,12 +3,14 @@
     min_W  phi(W) = 1/2 ||W||^2 + sum_i max_{z in Z_i} [z . xi_i(W) - eps/2 ||z - zbar_i||^2]
 
 is once differentiable; its gradient is W - W(z), where z maximizes the terms of the rows (formulas:
-cpp/newton/proximal_kernels.hpp). Given: zbar, the feasible dual variables that descent has reached.
-A round takes semismooth Newton steps until W is close to the minimizer. Then zbar moves towards z,
-the proximal point of D, as far as D rises, and eps follows the number of steps. Returned: zbar,
-feasible and with D never lower, and W, which is not W(zbar) here: its P is what counts.
+cpp/newton/proximal_kernels.hpp). A round takes semismooth Newton steps until W is close to the
+minimizer. Then zbar moves towards z, the proximal point of D, as far as D increases, and eps
+depends on the number of steps.
 
-Directions, and what a slope costs, depend on the rows (``NewtonSteps``), wherever they are:
+Input: zbar, the feasible dual variables of descent.
+Output: zbar, feasible and with D never lower, and W with the lowest P, which differs from W(zbar).
+
+Directions and slopes depend on where the rows are (``NewtonSteps``):
 
     z in lanes         compiled (``_core.ProximalNewton``, cpp/newton/proximal_newton.hpp): by
                        conjugate gradients, one length after another
@@ -37,8 +39,9 @@ START, LATE = 0.3, 20
 # ... and if it would need more than this many passes over the examples.
 NEWTON_PASSES = 25
 # The same if the Hessian itself is the preconditioner (cpp/newton/whole_hessian.hpp), with which
-# Newton's method needs few products from a larger gap: if W has at most this size, and a
-# factorization costs at most this number of products with the Hessian.
+# Newton's method needs few products from a larger gap: if W has at most MOST_NUMBERS
+# entries, and a factorization, of about FACTOR_COST size^3 multiply-adds, costs at most
+# FACTOR_PRODUCTS products with the Hessian.
 START_WHOLE, LATE_WHOLE = 0.45, 6
 FACTOR_PRODUCTS, FACTOR_COST = 8, 0.2
 # A start may be exact. Its gap counts as at least this share of P, as rounding hides a smaller eps.
@@ -58,12 +61,12 @@ PROGRESS = 0.9
 SLOWER = 0.25
 PAUSE = 10
 
-# The Hessian is factorized up to so many numbers of W.
+# The Hessian is factorized up to this number of entries of W.
 MOST_NUMBERS = 2560
 
 MOST_STEPS = 10  # of a round
-# Slopes along a step are asked for until one is FLAT, as a part of the slope at 0. Where one alone
-# is answered, it is the secant's, but not within NEAR_END of the ends of the bracket.
+# Slopes along a step are computed until one is at most FLAT, as a share of the slope at 0. If only
+# one length is evaluated, it is the secant's, but not within NEAR_END of the ends of the bracket.
 FLAT, NEAR_END, MOST_TURNS = 0.1, 0.1, 12
 SHARES = (1 / 64, 1 / 16, 1 / 8, 1 / 4, 3 / 8, 1 / 2, 3 / 4, 7 / 8)
 LONGER = (2.0, 4.0, 8.0, 16.0, 32.0, 64.0, 128.0, 256.0)
@@ -88,12 +91,11 @@ class NewtonSteps(Protocol):
     def direction(self, budget: int) -> float:
         """Find the direction of a step; return the slope of phi along it.
 
-        0 where rounding hides any further progress, or after so many scores of the round, where
-        these are limited.
+        It is 0 if rounding prevents progress, or after `budget` scores in the round, if positive.
         """
 
     def slopes(self, lengths: list[float]) -> list[float]:
-        """Return the slopes at the first of these lengths, or at all where that costs no more."""
+        """Return the slopes at the first of these lengths, or at all if this costs no more."""
 
     def advance(self, length: float) -> Response:
         """Make the step; return the response there."""
@@ -107,7 +109,7 @@ def length_of_round(
     accepted: float = FLAT,
     most_steps: int = MOST_STEPS,
 ) -> float:
-    """Minimize phi until W is close, or by so many steps; return how far zbar is to move.
+    """Minimize phi approximately, by at most `most_steps` steps; return the step length of zbar.
 
     Parameters
     ----------
@@ -116,13 +118,13 @@ def length_of_round(
     budget : int, default=0
         Scores, for ``NewtonSteps.direction``.
     accepted : float, default=FLAT
-        As FLAT, of the whole step: more where its response is known at once.
+        Like FLAT, for the whole step; larger if its response is known immediately.
     most_steps : int, default=MOST_STEPS
 
     Returns
     -------
     float
-        t of zbar + t (z - zbar), where D is highest, or nearly; 0 where it does not rise.
+        t of zbar + t (z - zbar), with nearly the largest D; 0 if D does not increase.
     """
     found = steps.respond(epsilon)
     for _ in range(most_steps):
@@ -184,7 +186,7 @@ class RoundSteps(NewtonSteps, Protocol):
     """Newton steps with access to zbar and W."""
 
     def rebuild(self, anew: bool) -> None:
-        """Compute W(zbar), and begin at it where that is asked."""
+        """Compute W(zbar), and begin at it if ``anew``."""
 
     def move(self, length: float) -> NewtonRound:
         """Move zbar."""
@@ -206,7 +208,7 @@ class Round:
     Attributes
     ----------
     primal : float
-        P, less that of the examples with x_i = 0.
+        P without the examples with x_i = 0.
     gap : float
         P - D, or an estimate.
     max_violation : float
@@ -329,9 +331,8 @@ class NewtonPhase:
 class Pace:
     """Convergence rate of coordinate ascent, to decide whether Newton rounds would be faster."""
 
-    _seen: list[tuple[float, float]] = field(
-        default_factory=list
-    )  # (distance, passes) of the last epochs
+    # (distance, passes) of the last epochs.
+    _seen: list[tuple[float, float]] = field(default_factory=list)
     _hidden: float = 0.0  # by how much the estimates were too good
 
     def add(self, distance: float, passes: float) -> None:

@@ -257,8 +257,7 @@ def solve_in_chunks(
     Returns
     -------
     Solution
-        W as joined by `columns`. The history holds the epochs of
-        all chunks.
+        W as joined by `columns`. The history holds the epochs of all chunks.
 
     Raises
     ------

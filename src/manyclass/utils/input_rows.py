@@ -115,11 +115,8 @@ def _check(kind: object, cells: Iterable[object], where: str, text: str = "text"
 
 
 COMPRESSED = ("csr", "csc", "bsr")
-MAKERS = {
-    "pandas": "DataFrame",
-    "polars": "DataFrame",
-    "pyarrow": "table",
-}  # libraries of data frames
+# Constructors of data frames, by library.
+MAKERS = {"pandas": "DataFrame", "polars": "DataFrame", "pyarrow": "table"}
 FLOATS: list[type] = [np.float64, np.float32]
 SHORT = "float16", "bfloat16", "float32"  # dtypes that become float32
 

@@ -185,7 +185,7 @@ def is_free(client):
 
 
 HOSTILE = {
-    "features": (lambda X, y: (X[:, 1:], y), "X of part 1 has 6 features, that of part 0 7"),
+    "features": (lambda X, y: (X[:, 1:], y), "X of part 1 has 6 features, but X of part 0 has 7"),
     "dtype": (lambda X, y: (X.astype(np.float32), y), "X of part 1 is float32, .* float64"),
     "classes": (lambda X, y: (X, y.astype(str)), "y of part 1 holds text, .* whole numbers"),
     "NaN": (lambda X, y: (X * np.nan, y), "part 1: Input X contains NaN"),

@@ -205,7 +205,7 @@ def test_what_is_not_trained_there_is_one_error(client, strict, case):
 
 
 def test_parts_lie_on_devices_or_all_in_host_memory(client, strict):
-    with pytest.raises(ValueError, match="part 0 lies on a device, that of part 1 in host memory"):
+    with pytest.raises(ValueError, match="part 0 is on a device, but X of part 1 in host memory"):
         DaskMultinomialLogisticRegression().fit(chunks(X, 3, strict, np.asarray), chunks(Y, 3))
 
 

@@ -100,7 +100,7 @@ def test_datasets_of_columns_and_of_vectors():
 
 
 HOSTILE = {
-    "features": (lambda X, y: (X[:, 1:], y), "X of part 1 has 6 features, that of part 0 7"),
+    "features": (lambda X, y: (X[:, 1:], y), "X of part 1 has 6 features, but X of part 0 has 7"),
     "no pair": (lambda X, y: X, r"part 1: the object must be a pair \(X, y\), not ndarray"),
 }
 

@@ -204,7 +204,10 @@ def odd(change, at=1):
 
 
 HOSTILE = {
-    "features": (lambda X, y: (X[:, 1:], y, {}), "X of part 1 has 6 features, that of part 0 7"),
+    "features": (
+        lambda X, y: (X[:, 1:], y, {}),
+        "X of part 1 has 6 features, but X of part 0 has 7",
+    ),
     "dtype": (lambda X, y: (X.astype(np.float32), y, {}), "X of part 1 is float32, .* float64"),
     "classes": (lambda X, y: (X, y.astype(str), {}), "y of part 1 holds text, .* whole numbers"),
     "parameters": (lambda X, y: (X, y, {"C": 2.0}), "rank 1 has different .*C: 1.0 .*2.0"),

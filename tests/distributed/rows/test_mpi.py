@@ -55,7 +55,7 @@ def test_ranks_reach_the_optimum_of_one_process(size):
 def test_an_error_of_one_rank_ends_all():
     done = run(2, "model.fit(X if ranks.rank else X[:, 1:], y)")
     assert done.returncode != 0
-    assert "X of part 1 has 64 features, that of part 0 63" in done.stderr
+    assert "X of part 1 has 64 features, but X of part 0 has 63" in done.stderr
     kill = "import os, signal\nif ranks.rank: os.kill(os.getpid(), signal.SIGKILL)\nmodel.fit(X, y)"
     assert run(2, kill).returncode != 0
 

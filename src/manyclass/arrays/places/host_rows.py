@@ -14,9 +14,10 @@ BLANK = -1  # number of a row with all features 0
 
 
 class HostRows:
-    """Rows of an array, and the devices that train a part of them each.
+    """Rows of an array, and the devices, each of which trains a part of them.
 
-    Nothing is copied: some rows are their numbers, BLANK among them, until they are read.
+    Nothing is copied: a selection of rows is stored as row numbers (BLANK: a row of zeros) until it
+    is read.
     """
 
     goes_to_device = True

@@ -38,9 +38,9 @@ from manyclass.problem.solution import Certificate, EpochRecord, Start, Weights,
 from manyclass.solvers.stopping import StoppingRule
 from manyclass.utils.types import Array, CsrArray, DeviceArray
 
-# Rows per round: the first, the least and the largest number, as a share of all rows; more rows if
-# the mean theta is above HIGH, fewer if it is below LOW (measured on embeddings: mathematics,
-# section 16).
+# Rows per round: the first and the largest number, as shares of all rows; the least number is
+# n / ROUNDS_OF_ALL, between FEWEST_ROWS and LEAST_ROWS. More rows if the mean theta is above HIGH,
+# fewer if it is below LOW (measured on embeddings).
 SHARE, MOST_SHARE, LEAST_ROWS, FEWEST_ROWS, ROUNDS_OF_ALL = 0.01, 0.03, 256, 16, 40
 HIGH, MORE, LOW, FEWER = 0.9, 1.1, 0.6, 0.7
 ENOUGH = 0.3  # share of the full loop's gap at which shrunk loops end

@@ -4,8 +4,8 @@
 
 P is smooth: the steps are those of logistic regression (solvers/logistic/newton.py). With the best
 dual variables at W, z_ic = 2 C_i max(0, xi_ic), all terms of P - D but 1/2 ||W - W(z)||^2 vanish,
-and W - W(z) is the gradient of P; answers to ``SquaredHingeTerms`` (rows/questions.py) have their
-rounding. Rows are in parts, on devices of this process or of others.
+and W - W(z) is the gradient of P; the sums of ``SquaredHingeTerms`` (rows/questions.py) include the
+rounding errors of these terms. Rows are in parts, on devices of this process or of others.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from manyclass.solvers.logistic.newton import NewtonLogistic
 from manyclass.solvers.weights.storage import antisymmetric
 from manyclass.utils.types import Array, DeviceArray
 
-SIZES = 2  # of a part: the sum of the sizes of what is added to W(z), and how many numbers are
+SIZES = 2  # numbers of a part: the sum of the magnitudes of the terms of W(z), and their number
 
 
 class SquaredHingeRows(SmoothRows, SquaredHingeTerms):

@@ -215,8 +215,8 @@ def _transformed(args: argparse.Namespace, X: Rows) -> Rows:
     needed, there = 2 * X.shape[0] * X.shape[1] * X.dtype.itemsize, available_memory()
     if needed > there:
         raise MemoryError(
-            f"{args.model} takes dense rows, and those of {args.data} need {needed / 1e9:.1f} GB, "
-            f"there are {there / 1e9:.1f} GB; split the data"
+            f"{args.model} takes dense rows, and {args.data} needs {needed / 1e9:.1f} GB, but "
+            f"only {there / 1e9:.1f} GB are available; split the data"
         )
     return args.steps.transform(X.toarray())
 

@@ -3,8 +3,7 @@
 A task may run in any process of the executor that has the rows, and more than once. So z and U of
 a part are stored in a file for each round, and the first file of a round counts:
 
-    round, move_duals   read the file of the previous round, or begin with z = U = 0 without one,
-    and
+    round, move_duals   read the file of the previous round, or begin with z = U = 0 without one;
                         write the file of this round; a task that finds this file uses it
     other methods       read the file of the last round
 

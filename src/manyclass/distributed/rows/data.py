@@ -138,29 +138,29 @@ def _checked(parts: list[Settings]) -> list[Settings]:
     for part, about in zip(numbers, parts, strict=True):
         if about["features"] != model["features"]:
             raise ValueError(
-                f"X of part {part} has {about['features']} features, that of part {first} "
-                f"{model['features']}; give every part the same columns"
+                f"X of part {part} has {about['features']} features, but X of part {first} "
+                f"has {model['features']}; give every part the same columns"
             )
     for part, about in filled:
         if about["names"] != model["names"]:
             raise ValueError(
-                f"the columns of part {part} have other names than those of part {first}; give "
+                f"the columns of part {part} have different names than in part {first}; give "
                 "every part the same columns in the same order"
             )
         if about["on_device"] != model["on_device"]:
             there, here = (part, first) if about["on_device"] else (first, part)
             raise ValueError(
-                f"X of part {there} lies on a device, that of part {here} in host memory; give "
+                f"X of part {there} is on a device, but X of part {here} in host memory; give "
                 "all parts as arrays of one kind, or pass device="
             )
         if about["dtype"] != model["dtype"]:
             raise ValueError(
-                f"X of part {part} is {about['dtype']}, that of part {first} {model['dtype']}; "
+                f"X of part {part} is {about['dtype']}, but X of part {first} {model['dtype']}; "
                 "convert every part to one of them"
             )
         if about["kind"] != model["kind"]:
             raise ValueError(
-                f"y of part {part} holds {about['kind']}, that of part {first} {model['kind']}; "
+                f"y of part {part} holds {about['kind']}, but y of part {first} {model['kind']}; "
                 "name the classes in the same way in every part"
             )
     return [about for _, about in filled]

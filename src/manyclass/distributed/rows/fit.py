@@ -1,8 +1,7 @@
 """Training on ranks with their own rows.
 
 Every rank runs Newton's method (solvers/logistic/newton.py) or consensus ADMM (admm.py) on the same
-W; sums over the rows are added over the ranks, so that all of them end with the same
-model.
+W; sums over the rows are added over the ranks, so that all of them end with the same model.
 """
 
 from __future__ import annotations

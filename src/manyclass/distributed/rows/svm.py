@@ -20,7 +20,7 @@ from manyclass.solvers.stopping import Found, GapRule, StoppingRule
 # Newton's method begins once consensus, at the rate of its last SEEN rounds, needs more rounds than
 # Newton's method takes (for the squared hinge and the hinge; measured on digits, usps, letter and
 # covtype). For the hinge it begins near the optimum, or after FAR rounds; and later if the gap must
-# decrease by less than exp(LITTLE), as consensus slows down before the end.
+# decrease by less than exp(LITTLE), as consensus slows down on a longer way to the end.
 SEEN = 3
 MOST_BESIDE_SQUARED, MOST_BESIDE_HINGE, MOST_BESIDE_LITTLE = 10, 25, 50
 LITTLE = 2.0

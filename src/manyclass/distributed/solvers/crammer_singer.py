@@ -48,9 +48,8 @@ class DistributedCrammerSinger(ClassPairSolver):
     ``duals`` are all z for c != y_i; ``round.own_duals`` are the shares of a class block.
     """
 
-    _homes: NDArray[
-        np.int32
-    ]  # class block with each example's largest share, at the start of an epoch
+    # Class block with each example's largest share, at the start of an epoch.
+    _homes: NDArray[np.int32]
 
     @aborts_all_ranks
     def certify(self) -> Certificate:

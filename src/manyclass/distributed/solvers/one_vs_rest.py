@@ -44,9 +44,8 @@ class DistributedOneVsRest(DistributedSolver):
                 self._here = OneVsRest(part, start_of(start, classes), self.rng, self.n_jobs)
             except FloatingPointError as error:
                 overflow = error
-        if any_of(
-            self.communicator, overflow is not None
-        ):  # ranks without classes do not notice it
+        # Ranks without classes do not compute the norms.
+        if any_of(self.communicator, overflow is not None):
             raise overflow or FloatingPointError(
                 "the square of a row of X overflows; scale the features"
             )

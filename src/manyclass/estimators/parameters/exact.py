@@ -130,9 +130,9 @@ EXACT: Mapping[str, Parameter] = {
         (Names(("balanced",)), dict, None),
         'dict or "balanced"',
         """
-        Weight of each class; a class of weight 0 is left out. "balanced" weights class c by n / (k
-        n_c), where n is the number of rows, k of classes, and n_c of rows of class c (sums of
-        `sample_weight`, if given).
+        Weight of each class; a class of weight 0 is left out. "balanced" weights class c by
+        n / (k n_c), where n is the number of rows, k of classes, and n_c of rows of class c (sums
+        of `sample_weight`, if given).
         """,
         Scope.PROBLEM,
         Option(

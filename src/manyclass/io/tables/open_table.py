@@ -37,9 +37,9 @@ def open_table(
 ) -> Table:
     """Open a file as a table: Parquet, Arrow (Feather), CSV, ``.npy``, ``.npz``.
 
-    Columns are those of ``save_data``. X has the type ``dtype``; None: float32 if all columns are
-    that or shorter, else float64. Columns that are ``dropped`` are no features, where `features`
-    names none.
+    See ``save_data`` for `label` and `features`. X has the type ``dtype``; None: float32 if all
+    columns are float32 or shorter, else float64. `dropped` are columns that are not features, if
+    `features` is None.
     """
     name, kind = os.fspath(path), table_kind(path)
     if kind in ("npy", "npz"):
@@ -64,9 +64,9 @@ def read_frame(
 ) -> tuple[pd.DataFrame, Array | None]:
     """Read columns of any kind, such as those of a pipeline that encodes text, from Arrow or text.
 
-    Features that are ``texts`` are read as they are written in CSV; a missing value is "". Columns
-    of a CSV file as text that look like numbers or dates are refused if they are ``guessed``;
-    numbers of a CSV file are float64.
+    `texts` are features that are read as text from CSV; a missing value is "". With `guessed`,
+    columns of `texts` that look like numbers or dates are refused; numbers of a CSV file are
+    float64.
     """
     name, kind = os.fspath(path), table_kind(path)
     if kind in ("npy", "npz"):

@@ -110,9 +110,8 @@ class LogisticNewton:
             engine.parts.broadcast(W)
             primal, gradient = engine.gradient(W)
             falls = primal <= self.primal + ENOUGH * length * slope
-            if (
-                -length * slope <= noise
-            ):  # the change of P is only rounding, but the gradient is accurate
+            # The change of P is only rounding, but the gradient is accurate.
+            if -length * slope <= noise:
                 falls = primal <= self.primal + noise and self._size_of(gradient) < self._size
             if falls:
                 engine.W[...] = W

@@ -32,8 +32,8 @@ from manyclass.solvers.newton_phase import (
 from manyclass.solvers.weights.storage import subtract_means
 from manyclass.utils.machine import one_blas_thread
 
-# The Hessian is factorized up to MOST_NUMBERS of W, or, where classes are independent, of each
-# class, with so many numbers in all.
+# The Hessian is factorized up to MOST_NUMBERS entries of W or, if classes are independent, of each
+# class, with at most MOST_OF_ALL_CLASSES entries in total.
 MOST_OF_ALL_CLASSES = 1 << 22
 # The whole step is made if the slope at its end is at most this share of the slope at its start.
 ACCEPTED = 0.5

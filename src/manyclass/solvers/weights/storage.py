@@ -144,8 +144,8 @@ Kind = Literal["dense", "sparse"]
 MANY_CLASSES = 2000
 # Weights are sparse if dense ones would need more than this share of the memory.
 LARGE_SHARE = 0.25
-# Expected number of classes with z per example, for relative margins (16 to 52 were measured at the
-# # end of training).
+# Expected number of classes with z per example, for relative margins (16 to 52 were measured at
+# the end of training).
 CLASSES_PER_EXAMPLE = 64
 # Expected size of sparse weights: number of classes with a weight per non-zero of X (16 to 52 are
 # in the lists of an example, but examples share them), bytes of each in partly vacant tables, and
