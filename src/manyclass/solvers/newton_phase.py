@@ -186,7 +186,7 @@ class RoundSteps(NewtonSteps, Protocol):
     """Newton steps with access to zbar and W."""
 
     def rebuild(self, anew: bool) -> None:
-        """Compute W(zbar), and begin at it if ``anew``."""
+        """Compute W(zbar), and set W to it if the flag is true."""
 
     def move(self, length: float) -> NewtonRound:
         """Move zbar."""
