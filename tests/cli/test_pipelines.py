@@ -57,7 +57,7 @@ def test_steps_that_change_the_columns(run, files):
 def test_dense_rows_that_do_not_fit(run, files, monkeypatch):
     monkeypatch.setattr("manyclass.utils.machine.available_memory", lambda: 4000)
     message = run.fails("predict", "iris", "dense", "-")
-    assert message.startswith("out of memory: dense takes dense rows, and those of iris need")
+    assert message.startswith("out of memory: dense takes dense rows, and iris needs 0.0 GB")
     assert "split the data" in message
 
 

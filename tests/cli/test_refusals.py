@@ -66,7 +66,7 @@ train tiny /dev/null | /dev/null: is not a regular file; choose another name
 --bias 1e300 | tiny: --bias 1e+300 is inf in float32; choose about 1
 --loss x | argument --loss: invalid choice: 'x' (choose from
 --loss squared_hinge | crammer_singer takes the largest loss
---loss squared_hinge --formulation atm | requires weston_watkins,
+--loss squared_hinge --formulation atm | requires one of weston_watkins,
 --loss log_loss | argument --loss: log_loss requires --solver stochastic
 --formulation adm --loss squared_hinge | argument --loss: adm takes
 --regularize-intercept | argument --regularize-intercept: requires --formulation logistic
