@@ -10,7 +10,7 @@ root=$(cd "$(dirname "$0")/.." && pwd)
 tools=$(cd "$(dirname "$python")" && pwd)  # cmake and ninja lie beside Python
 
 # build NAME SANITIZERS INSTRUCTION_SETS: compile the core with the sanitizers, beside a copy of the
-# package, for these instruction sets and the baseline.
+# package, for these instruction sets. Warnings of the compiler are errors.
 build() {
   local folder=$root/build/sanitize/$1
   PATH=$tools:$PATH cmake -S "$root" -B "$folder/cmake" -G Ninja -DCMAKE_BUILD_TYPE=Release \
@@ -35,18 +35,18 @@ run() {
 
 address_libraries="libasan.so libubsan.so libstdc++.so.6"
 if [ "$mode" = quick ]; then
-  build address address,undefined ""
+  build address address,undefined baseline
   run address "$address_libraries" quick
   exit
 fi
 # The best instruction set of this machine; what lies between differs from it in widths alone.
 best=$("$python" -c 'from manyclass import _core; print(_core.instruction_sets()[-1])')
-build address address,undefined "$best"
+build address address,undefined "baseline;$best"
 ASAN_OPTIONS=abort_on_error=1 UBSAN_OPTIONS=halt_on_error=1 "$root/build/sanitize/address/cmake/core_tests"
 run address "$address_libraries" kernels &
 kernels=$!
 run address "$address_libraries" solvers
 wait $kernels
 # Threads do the same with all instruction sets.
-build thread thread ""
+build thread thread baseline
 run thread "libtsan.so" threads

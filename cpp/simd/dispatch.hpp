@@ -9,9 +9,12 @@
 
 namespace manyclass {
 
-// The fastest instruction set is the last one.
+// The fastest instruction set is the last one. None if the build is for other processors.
 inline std::vector<std::string> instruction_sets() {
-  std::vector<std::string> names{"baseline"};
+  std::vector<std::string> names;
+#ifdef MANYCLASS_BASELINE
+  names.push_back("baseline");
+#endif
 #ifdef MANYCLASS_AVX2
   if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) names.push_back("avx2");
 #endif
@@ -54,7 +57,10 @@ const Table& kernels_for(const std::string& name) {
 #ifdef MANYCLASS_AVX2
   if (name == "avx2") return avx2::kernel_table<Table>();
 #endif
-  return baseline::kernel_table<Table>();
+#ifdef MANYCLASS_BASELINE
+  if (name == "baseline") return baseline::kernel_table<Table>();
+#endif
+  throw std::logic_error("an instruction set without kernels");
 }
 
 }  // namespace manyclass

@@ -220,7 +220,7 @@ void test_features_of_threads() {
 
 void test_refusals() {
   const auto check_of = [](const SmallProblem& problem) {
-    return [&problem] { problem.checked(kCrammerSinger, "baseline"); };
+    return [&problem] { problem.checked(kCrammerSinger, instruction_sets().back()); };
   };
   SmallProblem problem;
   check(!refused(check_of(problem)), "a valid problem is taken");

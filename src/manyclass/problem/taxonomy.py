@@ -294,7 +294,10 @@ class Taxonomy:
         return float(self.distances(y, predicted).mean())
 
     def f1_score(self, y: ArrayLike, predicted: ArrayLike) -> float:
-        """Return hierarchical F1: 2 sum |a(y) & a(p)| / (sum |a(y)| + sum |a(p)|)."""
+        """Return hierarchical F1, 2 sum depth(lca) / (sum depth(y) + sum depth(predicted)).
+
+        lca is the lowest common ancestor of the true and the predicted label.
+        """
         true, found = self._pairs(y, predicted)
         both = float(self.depths[true].sum() + self.depths[found].sum())
         return 2 * float(self._common(true, found).sum()) / both if both else 1.0

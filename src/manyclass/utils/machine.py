@@ -65,6 +65,8 @@ def instruction_set() -> str:
     ValueError
         If the environment variable ``MANYCLASS_INSTRUCTION_SET`` names one that this machine
         does not have.
+    RuntimeError
+        If the core was compiled for other processors only.
 
     Examples
     --------
@@ -73,6 +75,10 @@ def instruction_set() -> str:
     True
     """
     available = _core.instruction_sets()
+    if not available:
+        raise RuntimeError(
+            "manyclass was compiled for a different processor; install it again on this machine"
+        )
     wanted = os.environ.get(VARIABLE, available[-1])
     if wanted not in available:
         raise ValueError(
