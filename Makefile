@@ -21,7 +21,7 @@ NATIVE := -Ccmake.define.MANYCLASS_INSTRUCTION_SETS=native -Ccmake.define.MANYCL
 STUB := src/manyclass/_core.pyi
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: help demo test test-rest test-all trials lint format stub bench experiments docs wheel clean
+.PHONY: help demo test test-rest test-all trials lint format stub measure experiments docs wheel clean
 
 help:
 	@echo "make demo     train, certify and predict on two data sets, beside LinearSVC"
@@ -31,7 +31,7 @@ help:
 	@echo "make trials   certificates of random problems judged exactly, kills, hostile input (an hour at most)"
 	@echo "make lint     ruff, mypy, import-linter, clang-format, phrases, the stub of the core"
 	@echo "make stub     write the stub of the core again, after changes of the binding"
-	@echo "make bench    the comparison with other solvers (about 20 minutes)"
+	@echo "make measure  measure what pages show and is old (hours; goes on after Ctrl-C); ONLY=peers: some"
 	@echo "make experiments  list what reproduces the papers' figures and tables, with its time"
 	@echo "make docs     the documentation, in docs/_build/html"
 	@echo "make wheel    sdist and wheel in dist/, tested in a fresh environment (PYTHON=python3.12: stable ABI)"
@@ -128,10 +128,8 @@ $(VENV)/peers: $(VENV)/with-bench benchmarks/peers/install.sh
 	bash benchmarks/peers/install.sh $(BIN)/python
 	touch $@
 
-bench: $(VENV)/peers
-	$(BIN)/python -m benchmarks.peers.run
-	$(BIN)/python -m benchmarks.peers.plots
-	$(BIN)/python -m benchmarks.runs.growth
+measure: $(VENV)/peers $(VENV)/with-test
+	$(BIN)/python -m benchmarks.measure $(if $(ONLY),--only $(ONLY))
 
 experiments: $(VENV)/with-bench
 	$(BIN)/python -m experiments

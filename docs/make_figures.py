@@ -1,11 +1,10 @@
-"""Draw the pictures of the documentation; needs matplotlib.
+"""Draw the pictures of the documentation that show no measurement; needs matplotlib.
 
 python docs/make_figures.py
 """
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -23,9 +22,6 @@ from scipy.special import softmax
 from sklearn.datasets import load_digits
 
 FIGURES = Path(__file__).with_name("figures")
-RESULTS = (
-    Path(__file__).parents[1] / "benchmarks" / "results" / "latest.json"
-)
 DIFFERENCE = np.linspace(-2.5, 4.5, 701)
 # Okabe and Ito's colours; line styles distinguish the curves without them.
 LOOKS: dict[str, tuple[str, Any]] = {
@@ -121,58 +117,6 @@ def draw_losses(path: Path) -> None:
     plt.close(figure)
 
 
-def seconds_of_pairs() -> list[tuple[str, float, float]]:
-    """Return data, seconds of manyclass and of LinearSVC to an excess of 1e-3, Crammer-Singer."""
-    pairs = []
-    for entry in json.loads(RESULTS.read_text())["entries"]:
-        if entry["problem"] != "crammer_singer":
-            continue
-        reached = {
-            s["name"]: s["levels"].get("0.001") for s in entry["solvers"]
-        }
-        ours, theirs = (
-            reached.get("manyclass"),
-            reached.get("sklearn_linear_svc"),
-        )
-        if ours and theirs:
-            label = f"{entry['data']}, {entry['k']:,} classes"
-            pairs.append((label, ours["seconds"], theirs["seconds"]))
-    return sorted(pairs, key=lambda pair: pair[2] / pair[1])
-
-
-def draw_speed(path: Path) -> None:
-    """Draw the benchmark's seconds to an objective within 1e-3 of the optimum."""
-    labels, ours, theirs = map(list, zip(*seconds_of_pairs(), strict=True))
-    figure, axis = plt.subplots(figsize=(5.8, 3.6), layout="constrained")
-    places = np.arange(len(labels))
-    axis.hlines(places, ours, theirs, color="0.8", lw=3, zorder=1)
-    axis.scatter(
-        ours, places, 60, color="#0072B2", label="manyclass", zorder=2
-    )
-    axis.scatter(
-        theirs,
-        places,
-        60,
-        color="#D55E00",
-        marker="s",
-        label="LinearSVC",
-        zorder=2,
-    )
-    for place, own, other in zip(places, ours, theirs, strict=True):
-        axis.text(
-            other * 1.25, place, f"{other / own:.1f} times", va="center"
-        )
-    axis.set_yticks(places, labels)
-    axis.set_xscale("log")
-    axis.xaxis.set_major_formatter("{x:g}")
-    axis.set_xlim(right=max(theirs) * 5)
-    axis.set_xlabel("seconds to within 0.1 % of the optimum, one thread")
-    axis.spines[["top", "right"]].set_visible(False)
-    axis.legend(frameon=False, loc="lower right")
-    figure.savefig(path, dpi=160)
-    plt.close(figure)
-
-
 def draw_convergence(path: Path) -> None:
     """Draw the gap of a fit on digits, and what was proven in the end."""
     X, y = load_digits(return_X_y=True)
@@ -261,7 +205,6 @@ def draw_card_of_probabilities(path: Path) -> None:
 def main() -> None:
     """Draw all pictures."""
     FIGURES.mkdir(exist_ok=True)
-    draw_speed(FIGURES / "speed.png")
     draw_convergence(FIGURES / "convergence.png")
     draw_card_of_c(FIGURES / "card-choosing_c.png")
     draw_card_of_probabilities(FIGURES / "card-probabilities.png")

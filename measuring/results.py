@@ -1,20 +1,19 @@
-"""Results as JSON, tables in pages, and the machine of a run."""
+"""Results as JSON, and tables in pages."""
 
 from __future__ import annotations
 
 import atexit
 import json
 import os
-import platform
 import shutil
 import tempfile
-from collections.abc import Iterable
-from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-ROOT = Path(__file__).resolve().parents[1]
-RESULTS = ROOT / "benchmarks" / "results"
+from measuring.fingerprint import ROOT
+
+# `benchmarks.measure` sets the folder of the programs that it runs.
+RESULTS = Path(os.environ.get("MANYCLASS_RESULTS", ROOT / "benchmarks" / "results"))
 FIGURES = ROOT / "docs" / "figures"
 _scratch: tempfile.TemporaryDirectory[str] | None = None
 
@@ -49,9 +48,16 @@ def read_results(path: Path) -> dict[str, Any]:
 
 def write_results(path: Path, results: dict[str, Any]) -> None:
     """Save results as JSON."""
+    write_whole(path, json.dumps(results, indent=1) + "\n")
+
+
+def write_whole(path: Path, text: str) -> None:
+    """Write a file that replaces the old one once it is complete."""
     path = place(path)
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(json.dumps(results, indent=1) + "\n")
+    part = path.with_name(f"{path.name}.part")
+    part.write_text(text)
+    part.replace(path)
 
 
 def write_between(path: Path, marker: str, text: str) -> None:
@@ -61,23 +67,3 @@ def write_between(path: Path, marker: str, text: str) -> None:
     before, rest = path.read_text().split(begin)
     after = rest.split(end)[1]
     path.write_text(f"{before}{begin}\n\n{text.strip()}\n\n{end}{after}")
-
-
-def machine(packages: Iterable[str] = ("manyclass",)) -> dict[str, Any]:
-    """Describe the machine of a run, with the versions of packages."""
-    return {
-        "cpu": _cpu_model(),
-        "cores": os.cpu_count(),
-        "system": f"{platform.system()} {platform.machine()}",
-        "python": platform.python_version(),
-        "versions": {name: version(name) for name in sorted({*packages, "numpy", "scipy"})},
-    }
-
-
-def _cpu_model() -> str:
-    info = Path("/proc/cpuinfo")
-    if info.exists():
-        for line in info.read_text().splitlines():
-            if line.startswith("model name"):
-                return line.split(":", 1)[1].strip()
-    return platform.processor() or platform.machine()

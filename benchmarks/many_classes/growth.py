@@ -5,8 +5,7 @@
 trains to a gap of 1e-2 on text of ``manyclass.datasets.synthetic``, classes or examples growing
 while the
 rest stays, each training in a process of its own. Prints the slopes in log-log scale (1: linear),
-writes many_classes_growth.json and draws bench-many-classes-growth.png, which
-``python -m benchmarks.page`` puts into docs/development/many_classes_benchmarks.md.
+and writes many_classes_growth.json.
 """
 
 from __future__ import annotations
@@ -22,9 +21,10 @@ from benchmarks.many_classes.tables import table
 from benchmarks.runs.growth import slope
 from measuring import training
 from measuring.datasets.shaped_text import ShapedText
+from measuring.header import header
 from measuring.processes import FailedError, in_fresh_process
 from measuring.quick import parse
-from measuring.results import RESULTS, machine, place, write_results
+from measuring.results import FIGURES, RESULTS, place, write_results
 
 FIGURE = "bench-many-classes-growth.png"
 GROWING = {
@@ -94,7 +94,7 @@ def growth_table(grown: dict[str, Any]) -> str:
                 row += [f"{ys[0]:,.3g} to {ys[-1]:,.3g}", exponent]
             rows.append(row)
     note = (
-        f"{grown['date']}, {grown['machine']['cpu']}, one thread, float32, gap {grown['tol']:g}, "
+        f"One thread, float32, gap {grown['tol']:g}, "
         f'`weights="{grown["weights"]}"`; sizes that do not grow: {FIXED["n"]:,} examples, '
         f"{FIXED['k']:,} classes; {TEXT['n_features']:,} features, "
         f"{TEXT['words_per_example']:g} words per row. At most {grown['time_limit']:g} s each."
@@ -102,7 +102,7 @@ def growth_table(grown: dict[str, Any]) -> str:
     return f"{table(header, rows, 2)}\n\n{note}"
 
 
-def draw(grown: dict[str, Any], path: Path) -> None:
+def picture(grown: dict[str, Any]) -> str:
     """Draw seconds and memory against each size, all logarithmic, with what a dense W takes."""
     from matplotlib.ticker import NullFormatter
 
@@ -125,8 +125,9 @@ def draw(grown: dict[str, Any], path: Path) -> None:
             column[1].legend(fontsize=8)
         for axes, title in zip(panels[:, 0], _VALUES.values(), strict=True):
             axes.set_ylabel(title)
-        figure.savefig(path)
+        figure.savefig(place(FIGURES / FIGURE))
         plt.close(figure)
+    return f"![seconds and memory while k or n grows](../figures/{FIGURE})"
 
 
 def main() -> None:
@@ -145,13 +146,11 @@ def main() -> None:
     arguments = parse(parser, formulations=["crammer_singer"])
     start = time.perf_counter()
     grown = {
-        "date": time.strftime("%Y-%m-%d"),
-        "machine": machine(),
+        **header(),
         **{key: getattr(arguments, key) for key in ("tol", "weights", "time_limit")},
         "series": {what: measure(what, arguments) for what in GROWING},
     }
     write_results(arguments.output / "many_classes_growth.json", grown)
-    draw(grown, place(arguments.output / FIGURE))
     print(f"{growth_table(grown)}\n\n{time.perf_counter() - start:.0f} s")
 
 

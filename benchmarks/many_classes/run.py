@@ -2,9 +2,8 @@
 
     python -m benchmarks.many_classes.run [--data lshtc1 lshtc-large] [--formulations NAME ...]
 
-trains one machine at a time, each in a process of its own, prints a Markdown table, writes
-many_classes.json, where other rows stay as they were. ``python -m benchmarks.page`` puts all of
-them into docs/development/many_classes_benchmarks.md.
+trains one classifier at a time, each in a process of its own, prints a Markdown table, and writes
+many_classes.json, where other rows stay as they were.
 """
 
 from __future__ import annotations
@@ -24,9 +23,10 @@ from measuring.datasets import tiny
 from measuring.datasets.base import BaseDataset
 from measuring.datasets.real import RealDataset
 from measuring.datasets.shaped_text import SHAPES
+from measuring.header import header
 from measuring.processes import FailedError, in_fresh_process
 from measuring.quick import parse
-from measuring.results import RESULTS, machine, read_results, write_results
+from measuring.results import RESULTS, read_results, write_results
 
 DATASETS: dict[str, BaseDataset] = {
     dataset.name: dataset
@@ -42,14 +42,15 @@ def main() -> None:
         _parser(), data=[tiny.NAME], formulations=["crammer_singer"], jobs=[1], tol=[1e-2]
     )
     path = arguments.output / "many_classes.json"
-    entries = read_results(path).get("entries", [])
+    old = read_results(path)
+    about, entries = header(old), old.get("entries", [])
     for name in arguments.data:
         new = []
         for entry in measure(DATASETS[name], list(_settings(arguments)), arguments):
             new.append(entry)
             entries = merged(entries, entry)
             # Written each time, so that Ctrl-C leaves what has been measured.
-            _write(path, entries)
+            write_results(path, about | {"entries": entries})
         if new:
             print(runs_table(new), end="\n\n", flush=True)
 
@@ -125,10 +126,6 @@ def merged(entries: list[Entry], new: Entry) -> list[Entry]:
     keys = ("data", "formulation", "weights", "n_jobs", "tol", "C")
     by_key = {tuple(entry[key] for key in keys): entry for entry in [*entries, new]}
     return list(by_key.values())
-
-
-def _write(path: Path, entries: list[Entry]) -> None:
-    write_results(path, {"machine": machine(), "entries": entries})
 
 
 if __name__ == "__main__":

@@ -11,7 +11,7 @@ from typing import Any
 
 from benchmarks.peers.measure import Limits, Run, Sweep, Task
 from benchmarks.peers.reference import Reference
-from measuring.results import place, read_results
+from measuring.results import read_results, write_whole
 
 
 def record(
@@ -44,9 +44,7 @@ def write(path: Path, result: dict[str, Any]) -> None:
     """Write JSON with a line for each solver: short, and its changes can be read."""
     head = {key: value for key, value in result.items() if key != "entries"}
     entries = ",\n".join(_entry_text(entry) for entry in result["entries"])
-    path = place(path)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(f'{json.dumps(head, indent=1)[:-2]},\n "entries": [\n{entries}\n]}}\n')
+    write_whole(path, f'{json.dumps(head, indent=1)[:-2]},\n "entries": [\n{entries}\n]}}\n')
 
 
 def read(path: Path) -> dict[str, Any]:

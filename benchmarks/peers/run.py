@@ -2,8 +2,7 @@
 
     python -m benchmarks.peers.run [--data news20 sector] [--problems crammer_singer] [--quick]
 
-prints Markdown tables and writes latest.json, which ``python -m benchmarks.peers.plots`` draws and
-``python -m benchmarks.page`` puts into the documentation.
+prints Markdown tables and writes latest.json, which ``python -m benchmarks.peers.plots`` draws.
 """
 
 from __future__ import annotations
@@ -21,8 +20,9 @@ from benchmarks.peers.reference import reference_for
 from benchmarks.peers.solvers.base import BaseSolver, find_solvers
 from measuring.datasets import tiny
 from measuring.datasets.base import BaseDataset, Data, find_datasets
+from measuring.header import header
 from measuring.quick import parse
-from measuring.results import RESULTS, machine
+from measuring.results import RESULTS
 
 
 def main() -> None:
@@ -43,11 +43,11 @@ def main() -> None:
     if not chosen:
         sys.exit(f"no solver can be used here: {skipped}")
     path = arguments.output / "latest.json"
-    old = report.read(path)["entries"] if arguments.update and path.exists() else []
+    old = report.read(path) if arguments.update else {}
     result = {
-        "machine": machine({solver.package for solver in chosen}),
+        **header(old, {solver.package for solver in chosen}),
         "skipped": skipped,
-        "entries": old,
+        "entries": old.get("entries", []),
     }
     for dataset in _usable(_named(arguments.data, datasets), skipped):
         data = dataset.load()

@@ -11,6 +11,7 @@ from benchmarks.peers.problems import PROBLEMS
 OURS, OURS_2, LINEAR_SVC = "manyclass", "manyclass_2", "sklearn_linear_svc"
 # The problem beside which those stand that no peer solves.
 BESIDE = "crammer_singer"
+SHORT_LEVEL = "0.001"
 # Share of our final test accuracy that is asked of all.
 _NEARLY = 0.99
 
@@ -47,6 +48,34 @@ def seconds_table(entries: Sequence[Entry], beside: dict[str, Entry]) -> str:
         for row in _level_rows(entry, names, len(ratios), beside.get(entry["data"]))
     ]
     return _table(header, rows)
+
+
+def short_table(result: dict[str, Any]) -> str:
+    """Return our seconds to an excess of 1e-3 and, in brackets, the ratio of the best peer's.
+
+    A column for each problem that peers solve, a line for each data set of ``BESIDE``.
+    """
+    entries = {(entry["problem"], entry["data"]): entry for entry in result["entries"]}
+    names = [data for problem, data in entries if problem == BESIDE]
+    problems = [
+        problem
+        for problem in PROBLEMS.values()
+        if _has_peers([entry for (name, _), entry in entries.items() if name == problem.name])
+    ]
+    rows = [[data, *(_short(entries.get((p.name, data))) for p in problems)] for data in names]
+    return _table(["data", *(problem.title for problem in problems)], rows)
+
+
+def _short(entry: Entry | None) -> str:
+    if entry is None:
+        return ""
+    solvers = _by_name(entry)
+    reached = {name: solver["levels"].get(SHORT_LEVEL) for name, solver in solvers.items()}
+    ours, best = reached.get(OURS), _best_peer(solvers, reached, n_threads=1)
+    if ours is None:
+        return ""
+    seconds = f"{ours['seconds']:.{3 if ours['seconds'] < 1 else 2}f}"
+    return f"{seconds} ({_ratio(best, ours)})" if best else seconds
 
 
 def accuracy_table(entries: Sequence[Entry]) -> str:
@@ -123,7 +152,6 @@ def _names(entries: Sequence[Entry], *, minimizing: bool) -> list[str]:
 def _notes(result: dict[str, Any]) -> list[str]:
     where, entries = result["machine"], result["entries"]
     versions = ", ".join(f"{name} {found}" for name, found in where["versions"].items())
-    dates = " to ".join(sorted({min(e["date"] for e in entries), max(e["date"] for e in entries)}))
     limits = ", ".join(
         f"{limit:g} s ({', '.join(dict.fromkeys(e['data'] for e in same))})"
         for limit in sorted({entry["time_limit"] for entry in entries})
@@ -132,8 +160,7 @@ def _notes(result: dict[str, Any]) -> list[str]:
     repeats = " or ".join(str(n) for n in sorted({entry["repeats"] for entry in entries}))
     costs = ", ".join(f"{cost:g}" for cost in sorted({entry["C"] for entry in entries}))
     return [
-        f"{dates}, {where['cpu']}, {where['cores']} cores, {where['system']}, Python "
-        f"{where['python']}, {versions}.",
+        f"{where['system']}, Python {where['python']}, {versions}.",
         "The tables show seconds at the coarsest tolerance with (P - P\\*)/P\\* at most the "
         f"excess: medians of {repeats} alternating runs, with C = {costs} and no intercept. A 2 "
         "after the name of a solver means two threads. A ratio is the time of the other solver "

@@ -2,8 +2,8 @@
 
     python -m benchmarks.runs.calibration [--data news20 sector] [--quick]
 
-prints log loss, accuracy, expected calibration error and seconds, and draws the reliability curves
-to docs/figures/calibration.png: the accuracy of examples whose largest probability is about p.
+prints log loss, accuracy, expected calibration error and seconds, and writes calibration.json,
+also with the reliability curves: the accuracy of examples whose largest probability is about p.
 """
 
 from __future__ import annotations
@@ -11,7 +11,6 @@ from __future__ import annotations
 import argparse
 import time
 import warnings
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -20,14 +19,15 @@ from sklearn.calibration import CalibratedClassifierCV, calibration_curve
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import log_loss
 
+from benchmarks.many_classes.tables import table as markdown
 from manyclass import MulticlassSVC, MultinomialLogisticRegression
 from measuring.datasets.base import Data, find_datasets
+from measuring.header import header
 from measuring.quick import parse
-from measuring.results import FIGURES, place
-from measuring.style import STYLE, plt
+from measuring.results import FIGURES, RESULTS, place, write_results
 
 BINS = 10
-FIGURE = FIGURES / "calibration.png"
+FILE = RESULTS / "calibration.json"
 # C of the logistic model near the best log loss of both data sets.
 COSTS = (1.0, 10.0, 100.0)
 METHODS = ("sigmoid", "isotonic", "temperature")
@@ -84,21 +84,44 @@ def expected_calibration_error(largest: NDArray[np.float64], right: NDArray[np.b
     return float(np.abs(sums).sum() / len(largest))
 
 
-def draw(result: dict[str, dict[str, Any]], path: Path) -> None:
-    """Draw a panel for each data set."""
+def table(result: dict[str, Any]) -> str:
+    """Return a line for each model."""
+    columns = ["data", "model", "log loss", "accuracy", "ECE", "seconds"]
+    rows = []
+    for name, models_of in result["data"].items():
+        for model, found in models_of.items():
+            row = [name, model, f"{found['log_loss']:.3f}", f"{100 * found['accuracy']:.1f} %"]
+            rows.append([*row, f"{found['ece']:.3f}", f"{found['seconds']:.1f}"])
+    return markdown(columns, rows, 2)
+
+
+def picture(result: dict[str, Any]) -> str:
+    """Draw the reliability curves, a panel for each data set."""
+    from measuring.style import STYLE, plt
+
+    found_of = result["data"]
     with plt.rc_context(STYLE):
         figure, panels = plt.subplots(
-            1, len(result), figsize=(4.4 * len(result), 4.6), layout="constrained", squeeze=False
+            1,
+            len(found_of),
+            figsize=(4.4 * len(found_of), 4.6),
+            layout="constrained",
+            squeeze=False,
         )
-        for panel, (name, found) in zip(panels[0], result.items(), strict=True):
+        for panel, (name, found) in zip(panels[0], found_of.items(), strict=True):
             panel.plot([0, 1], [0, 1], color="#999999", linewidth=1, label="calibrated")
             for model, (colour, marker) in DRAWN.items():
                 panel.plot(*found[model]["curve"], color=colour, marker=marker, label=model)
             panel.set(title=name, xlabel="largest probability", ylabel="fraction correct")
             panel.set(xlim=(0, 1), ylim=(0, 1), aspect="equal")
         panels[0][0].legend(fontsize="small", frameon=False)
-        figure.savefig(path)
+        figure.savefig(place(FIGURES / "calibration.png"))
         plt.close(figure)
+    names = " and ".join(found_of)
+    return (
+        f"![Reliability curves of logistic regression and of calibrated SVMs on {names}]"
+        "(figures/calibration.png)"
+    )
 
 
 def main() -> None:
@@ -106,7 +129,7 @@ def main() -> None:
     datasets = find_datasets()
     parser = argparse.ArgumentParser(prog="python -m benchmarks.runs.calibration")
     parser.add_argument("--data", nargs="+", choices=datasets, default=["news20", "sector"])
-    result: dict[str, dict[str, Any]] = {}
+    about, result = header(), dict[str, dict[str, Any]]()
     for name in parse(parser, data=["tiny"]).data:
         data = datasets[name].load()
         result[name] = {}
@@ -118,7 +141,7 @@ def main() -> None:
                 f"{found['seconds']:.1f} s",
                 flush=True,
             )
-    draw(result, place(FIGURE))
+    write_results(FILE, about | {"data": result})
 
 
 if __name__ == "__main__":

@@ -6,8 +6,8 @@ DATA may also be an .npz file with arrays X and y. One thread, C = 1, tol = 1e-3
 order. For each data set and model: the CPU seconds of ``fit`` on all rows, then, for each change,
 the median CPU time of ``fit`` with ``warm_start=True`` relative to a fit without it, in alternating
 pairs, and the epochs of both. "Both" means that a share of the rows is removed and as many are
-added, "new class" that the rows of one class are added, "all" that no row is the same. Prints the
-table of docs/development/performance.md.
+added, "new class" that the rows of one class are added, "all" that no row is the same. Writes
+changing_rows.json.
 """
 
 from __future__ import annotations
@@ -21,9 +21,12 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from benchmarks.many_classes.tables import table as markdown
 from manyclass import MulticlassSVC, MultinomialLogisticRegression
 from measuring.datasets.base import find_datasets, sklearn_rows
+from measuring.header import header
 from measuring.quick import parse
+from measuring.results import RESULTS, write_results
 
 MODELS: dict[str, Callable[..., Any]] = {
     "crammer_singer": MulticlassSVC,
@@ -32,6 +35,7 @@ MODELS: dict[str, Callable[..., Any]] = {
     "logistic": MultinomialLogisticRegression,
 }
 SHARES = (0.01, 0.001)
+FILE = RESULTS / "changing_rows.json"
 DATA = ["news20", "sector", "lshtc1", "mnist", "embeddings-256"]
 
 
@@ -72,8 +76,10 @@ def seconds(one: Any, X: Any, y: NDArray[np.int64]) -> float:
     return time.process_time() - began
 
 
-def cell(name: str, X: Any, y: NDArray[np.int64], change: Change, repeats: int) -> str:
-    """Return the ratio of the times, and the epochs of both fits."""
+def compare(
+    name: str, X: Any, y: NDArray[np.int64], change: Change, repeats: int
+) -> tuple[float, int, int]:
+    """Return the ratio of the times, and the epochs of the warm and of the cold fit."""
     before = model(name, warm_start=True).fit(X[change.before], y[change.before])
     rows, labels = X[change.after], y[change.after]
     pairs = []
@@ -81,7 +87,7 @@ def cell(name: str, X: Any, y: NDArray[np.int64], change: Change, repeats: int) 
         cold, warm = model(name), before._as_of_now()
         pairs.append((seconds(cold, rows, labels), seconds(warm, rows, labels)))
     ratio = median(warm / cold for cold, warm in pairs)
-    return f"{ratio:.2f} ({warm.n_iter_}/{cold.n_iter_})"
+    return ratio, int(warm.n_iter_), int(cold.n_iter_)
 
 
 def rows_of(name: str) -> tuple[Any, NDArray[np.int64]]:
@@ -96,22 +102,32 @@ def rows_of(name: str) -> tuple[Any, NDArray[np.int64]]:
     return X[order], y[order].astype(np.int64)
 
 
+def table(result: dict[str, Any]) -> str:
+    """Return a line for each data set and model."""
+    rows = []
+    for run in result["runs"]:
+        cells = [f"{ratio:.2f} ({warm}/{cold})" for ratio, warm, cold in run["changes"].values()]
+        rows.append([run["data"], run["model"], f"{run['cold']:.2f}", *cells])
+    return markdown(["data", "model", "cold, s", *result["runs"][0]["changes"]], rows, 2)
+
+
 def main() -> None:
-    """Print the table."""
+    """Measure, print and write."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--data", nargs="+", default=DATA)
     parser.add_argument("--models", nargs="+", choices=list(MODELS), default=list(MODELS))
     parser.add_argument("--repeats", type=int, default=3)
     options = parse(parser, data=["tiny"], repeats=1)
-    names = [change.name for change in changes(np.arange(8) % 2)]
-    print(f"| data | model | cold, s | {' | '.join(names)} |")
-    print("|---|---|--:|" + "--:|" * len(names))
+    result = header() | {"runs": []}
     for data in options.data:
         X, y = rows_of(data)
         for name in options.models:
             cold = median(seconds(model(name), X, y) for _ in range(options.repeats))
-            cells = [cell(name, X, y, change, options.repeats) for change in changes(y)]
-            print(f"| {data} | {name} | {cold:.2f} | {' | '.join(cells)} |", flush=True)
+            found = {c.name: compare(name, X, y, c, options.repeats) for c in changes(y)}
+            result["runs"].append({"data": data, "model": name, "cold": cold, "changes": found})
+            print(result["runs"][-1], flush=True)
+    write_results(FILE, result)
+    print(table(result))
 
 
 if __name__ == "__main__":

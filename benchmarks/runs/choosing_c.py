@@ -4,9 +4,9 @@
 
 Seven values of C from 0.01 to 10, five folds (the same ones for both), and the fit on all rows with
 the best C; two threads here, two processes there. LIBLINEAR's -C searches a grid of its own,
-upwards by powers of two, for one-vs-rest with squared hinge loss only, without a last fit. Prints a
-table. ``--paths`` measures certified paths instead: fits,
-seconds, and ten fits at the largest C. ``--draw`` draws docs/figures/choosing_c.png.
+upwards by powers of two, for one-vs-rest with squared hinge loss only, without a last fit.
+``--paths`` measures certified paths instead: fits, seconds, and a fit at the largest C. Both write
+choosing_c.json, each its part. ``--draw`` draws docs/figures/choosing_c.png.
 """
 
 from __future__ import annotations
@@ -27,12 +27,13 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import GridSearchCV, StratifiedKFold
 from sklearn.svm import LinearSVC
 
+from benchmarks.many_classes.tables import table as markdown
 from benchmarks.peers.solvers.liblinear import Liblinear
 from manyclass import CPathDisplay, MulticlassSVC, MulticlassSVCCV, c_path
 from measuring.datasets.base import Data, find_datasets
+from measuring.header import header
 from measuring.quick import parse
-from measuring.results import FIGURES, place
-from measuring.style import STYLE, plt
+from measuring.results import FIGURES, RESULTS, place, read_results, write_results
 
 GRID = np.logspace(-2, 1, 7)
 FOLDS = StratifiedKFold(5, shuffle=True, random_state=0)
@@ -43,6 +44,11 @@ PROBLEMS = {
 }
 EPSILON = 0.01
 FIGURE = FIGURES / "choosing_c.png"
+FILE = RESULTS / "choosing_c.json"
+TITLES = {
+    "crammer_singer": "Crammer-Singer",
+    "one_vs_rest_squared": "one-vs-rest, squared hinge",
+}
 
 
 def rows_of(data: Data) -> Any:
@@ -136,6 +142,8 @@ def path(data: Data, formulation: str) -> dict[str, Any]:
 
 def draw(data: Data) -> None:
     """Draw the scores of cross-validation, and the gap of a path, against C."""
+    from measuring.style import STYLE, plt
+
     plt.rcParams.update(STYLE)
     figure, axes = plt.subplots(1, 2, figsize=(9.6, 3.6), layout="constrained")
     model = MulticlassSVCCV(Cs=GRID, cv=FOLDS, n_jobs=JOBS, random_state=0)
@@ -145,27 +153,69 @@ def draw(data: Data) -> None:
     figure.savefig(place(FIGURE), dpi=120)
 
 
-def compare(name: str, data: Data, problem: str, limit: float, *, liblinear: bool) -> None:
-    """Measure both on a data set, and print lines."""
+def compare(
+    name: str, data: Data, problem: str, limit: float, *, liblinear: bool
+) -> dict[str, Any]:
+    """Measure all on a data set, and print lines."""
     ours = cross_validation(data, PROBLEMS[problem][0])
     theirs = limited_grid_search(name, problem, limit)
     print(f"{name}, {problem}: {_line(ours)}", flush=True)
+    found = {"data": name, "problem": problem, "ours": ours, "theirs": theirs, "limit": limit}
     if theirs is None:
         print(f"    GridSearchCV: over {limit:g} s, over {limit / ours['seconds']:.0f} times that")
     else:
         ratio = theirs["seconds"] / ours["seconds"]
         print(f"    GridSearchCV: {_line(theirs)}, ratio {ratio:.1f}", flush=True)
     if liblinear and problem == "one_vs_rest_squared":
-        found = liblinear_search(data)
+        other = found["liblinear"] = liblinear_search(data)
         print(
-            f"    LIBLINEAR -C: {found['seconds']:.2f} s, C {found['C']:.3g}, "
-            f"{100 * found['score']:.2f} %, ratio {found['seconds'] / ours['seconds']:.1f}",
+            f"    LIBLINEAR -C: {other['seconds']:.2f} s, C {other['C']:.3g}, "
+            f"{100 * other['score']:.2f} %, ratio {other['seconds'] / ours['seconds']:.1f}",
             flush=True,
         )
+    return found
 
 
 def _line(found: dict[str, Any]) -> str:
     return f"{found['seconds']:.2f} s, C {found['C']:.3g}, {100 * max(found['scores']):.2f} %"
+
+
+def searches_table(result: dict[str, Any]) -> str:
+    """Return the searches, a line for each data set and problem."""
+    columns = ["data", "problem", "manyclass", "score", "GridSearchCV", "score", "ratio"]
+    rows = [_search(run) for run in result["searches"]]
+    return markdown([*columns, "LIBLINEAR -C", "ratio"], rows, 2)
+
+
+def _search(run: dict[str, Any]) -> list[str]:
+    ours, theirs, other = run["ours"], run["theirs"], run.get("liblinear")
+    row = [run["data"], TITLES[run["problem"]], *_seconds_and_score(ours)]
+    if theirs is None:
+        row += [f"over {run['limit']:g} s", "", f"over {run['limit'] / ours['seconds']:.0f}"]
+    else:
+        row += [*_seconds_and_score(theirs), f"{theirs['seconds'] / ours['seconds']:.1f}"]
+    if other is None:
+        return [*row, "", ""]
+    return [*row, f"{other['seconds']:.1f} s", f"{other['seconds'] / ours['seconds']:.1f}"]
+
+
+def _seconds_and_score(found: dict[str, Any]) -> list[str]:
+    return [f"{found['seconds']:.1f} s", f"{100 * max(found['scores']):.2f} %"]
+
+
+def paths_table(result: dict[str, Any]) -> str:
+    """Return the certified paths, a line for each data set."""
+    columns = ["data", "fits", "seconds", f"relative to one fit at C = {GRID[-1]:g} to 1e-3"]
+    rows = [
+        [
+            run["data"],
+            str(run["fits"]),
+            f"{run['seconds']:.2f}",
+            f"{run['seconds'] / run['one_fit']:.1f} times",
+        ]
+        for run in result["paths"]
+    ]
+    return markdown(columns, rows, 1)
 
 
 def main(argv: list[str] | None = None) -> None:
@@ -189,13 +239,19 @@ def main(argv: list[str] | None = None) -> None:
         name, problem = args.grid_search
         print(json.dumps(grid_search(datasets[name].load(), PROBLEMS[problem][1])))
         return
+    old, runs = read_results(FILE), list[dict[str, Any]]()
+    about = header(old)
     for name in args.data:
         data = datasets[name].load()
         if args.paths:
-            print({"data": name, **path(data, "crammer_singer")}, flush=True)
+            runs.append({"data": name, **path(data, "crammer_singer")})
+            print(runs[-1], flush=True)
             continue
         for problem in args.problems:
-            compare(name, data, problem, args.limit, liblinear=not args.no_liblinear)
+            limit, liblinear = args.limit, not args.no_liblinear
+            runs.append(compare(name, data, problem, limit, liblinear=liblinear))
+    part = "paths" if args.paths else "searches"
+    write_results(FILE, {"searches": [], "paths": [], **old, **about, part: runs})
 
 
 if __name__ == "__main__":

@@ -4,8 +4,7 @@
 
 For each size a sample of the same kind is trained in one process, its rows in parts, which counts
 the questions, the numbers that go out and come back, and CPU seconds. Rows then cost as much as
-those of the sample, and messages what ``Network`` says. Writes results/cluster_estimate.json and
-the table of docs/development/clusters_measured.md.
+those of the sample, and messages what ``Network`` says. Writes cluster_estimate.json.
 """
 
 from __future__ import annotations
@@ -34,10 +33,10 @@ from manyclass.solvers.stopping import GapRule
 from manyclass.training.epoch_loop import Solver
 from manyclass.utils.types import Array
 from measuring.datasets.embeddings import clusters
+from measuring.header import header
 from measuring.quick import parse
-from measuring.results import RESULTS, ROOT, machine, read_results, write_between, write_results
+from measuring.results import RESULTS, read_results, write_results
 
-PAGE = ROOT / "docs" / "development" / "clusters_measured.md"
 FILE = RESULTS / "cluster_estimate.json"
 MACHINES, CORES = 100, 16
 TOL = 1e-2
@@ -208,8 +207,9 @@ def estimate(size: Size, found: dict[str, Any]) -> dict[str, float]:
     }
 
 
-def table(kept: dict[str, Any]) -> str:
+def table(result: dict[str, Any]) -> str:
     """Return the estimates."""
+    kept = result["sizes"]
     lines = [
         "| rows | steps or rounds to 1e-2 | questions | us of a core a row | W, MB "
         "| rows, min | MPI, min | Dask, min |",
@@ -231,14 +231,13 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--only", nargs="+", choices=SIZES, default=list(SIZES))
     options = parse(parser, only=list(SIZES))
-    kept = read_results(FILE).get("sizes", {})
+    old = read_results(FILE)
+    about, kept = header(old), old.get("sizes", {})
     for name in options.only:
         size = replace(SIZES[name], sample=text(400, 300, 5)) if options.quick else SIZES[name]
         kept[name] = count(size)
         print(name, kept[name], estimate(SIZES[name], kept[name]), flush=True)
-        about = {"machine": machine(), "date": time.strftime("%Y-%m-%d")}
         write_results(FILE, about | {"network": asdict(Network()), "sizes": kept})
-    write_between(PAGE, "estimate", table(kept))
 
 
 if __name__ == "__main__":

@@ -5,8 +5,7 @@
 Two local workers of one thread, the rows in their memory, no intercept, and C = 0.01 for all: the
 same objective, which NumPy computes from the coefficients. Each runs at several tolerances; a table
 has the seconds of the quickest run of each that is within 1e-3 and 1e-5 of the least objective.
-dask-ml (pip install dask-ml) knows two classes only. Writes results/cluster_peers.json and the
-table of docs/development/clusters_measured.md.
+dask-ml (pip install dask-ml) knows two classes only. Writes cluster_peers.json.
 """
 
 from __future__ import annotations
@@ -25,10 +24,10 @@ import scipy.special
 from numpy.typing import NDArray
 
 from manyclass import MultinomialLogisticRegression
+from measuring.header import header
 from measuring.quick import parse
-from measuring.results import RESULTS, ROOT, machine, read_results, write_between, write_results
+from measuring.results import RESULTS, read_results, write_results
 
-PAGE = ROOT / "docs" / "development" / "clusters_measured.md"
 FILE = RESULTS / "cluster_peers.json"
 C, N_FEATURES, N_CLASSES, N_PARTS = 0.01, 256, 20, 2
 LEVELS = (1e-3, 1e-5)
@@ -171,11 +170,11 @@ def measure(engine: str, n: int, repeats: int, smallest: float) -> dict[str, Any
     }
 
 
-def table(runs: list[dict[str, Any]]) -> str:
+def table(result: dict[str, Any]) -> str:
     """Return the seconds of each on each engine."""
     heads = " | ".join(f"s to {level:g}" for level in LEVELS)
     lines = [f"| engine | rows | method | {heads} |", "|---|---|---|" + "--:|" * len(LEVELS)]
-    for run in runs:
+    for run in result["runs"]:
         for name, found in run["seconds"].items():
             cells = [found.get(f"{level:g}") for level in LEVELS]
             shown = ["not reached" if cell is None else f"{cell:.1f}" for cell in cells]
@@ -192,12 +191,11 @@ def main() -> None:
     parser.add_argument("--repeats", type=int, default=2)
     options = parse(parser, rows=2000, repeats=1)
     warnings.simplefilter("ignore")
-    kept = {(run["engine"], run["rows"]): run for run in read_results(FILE).get("runs", [])}
+    old = read_results(FILE)
+    about, kept = header(old), {(run["engine"], run["rows"]): run for run in old.get("runs", [])}
     found = measure(options.engine, options.rows, options.repeats, options.least)
     kept[found["engine"], found["rows"]] = found
-    about = {"machine": machine(), "date": time.strftime("%Y-%m-%d")}
     write_results(FILE, about | {"runs": list(kept.values())})
-    write_between(PAGE, "peers", table(list(kept.values())))
 
 
 if __name__ == "__main__":

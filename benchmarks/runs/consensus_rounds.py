@@ -2,15 +2,13 @@
 
     python -m benchmarks.runs.consensus_rounds [--data news20 embeddings-256] [--parts 2 8]
 
-Writes results/consensus_rounds.json and the table of docs/development/clusters_measured.md. Rows
-are dealt to the parts at random. On two cores that are idle embeddings-256 takes some five minutes
-for each number of parts.
+Writes consensus_rounds.json. Rows are dealt to the parts at random. On two cores that are idle
+embeddings-256 takes some five minutes for each number of parts.
 """
 
 from __future__ import annotations
 
 import argparse
-import time
 from collections.abc import Iterator
 from typing import Any
 
@@ -24,10 +22,10 @@ from manyclass.problem.problem import Problem
 from manyclass.rows.parts import LocalParts
 from manyclass.solvers.stopping import GapRule
 from measuring.datasets.base import Data, find_datasets, sklearn_rows
+from measuring.header import header
 from measuring.quick import parse
-from measuring.results import RESULTS, ROOT, machine, read_results, write_between, write_results
+from measuring.results import RESULTS, read_results, write_results
 
-PAGE = ROOT / "docs" / "development" / "clusters_measured.md"
 FILE = RESULTS / "consensus_rounds.json"
 PARTS = (2, 4, 8, 16, 32, 64, 128)
 GAPS = ("1e-2", "1e-3")
@@ -71,8 +69,9 @@ def measure(names: list[str], parts: list[int], costs: list[float]) -> Iterator[
                 yield {"data": name, "C": C, "parts": n_parts, **rounds_to(data, n_parts, C)}
 
 
-def table(runs: list[dict[str, Any]]) -> str:
+def table(result: dict[str, Any]) -> str:
     """Return the rounds to each gap, a line for each data set and C."""
+    runs = result["runs"]
     parts = sorted({run["parts"] for run in runs})
     lines = [f"| data | C | gap | {' | '.join(map(str, parts))} |"]
     lines.append("|---|--:|--:|" + "--:|" * len(parts))
@@ -97,13 +96,12 @@ def main() -> None:
     parser.add_argument("--parts", nargs="+", type=int, default=list(PARTS))
     parser.add_argument("--C", nargs="+", type=float, default=[1.0])
     options = parse(parser, data=["tiny"], parts=[2, 4], C=[1.0])
-    kept = {_key(run): run for run in read_results(FILE).get("runs", [])}
+    old = read_results(FILE)
+    about, kept = header(old), {_key(run): run for run in old.get("runs", [])}
     for run in measure(options.data, options.parts, options.C):
         print(run, flush=True)
         kept[_key(run)] = run
-        found = {"machine": machine(), "date": time.strftime("%Y-%m-%d")}
-        write_results(FILE, found | {"runs": list(kept.values())})
-    write_between(PAGE, "rounds", table(read_results(FILE)["runs"]))
+        write_results(FILE, about | {"runs": list(kept.values())})
 
 
 def _key(run: dict[str, Any]) -> tuple[Any, ...]:

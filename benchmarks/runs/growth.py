@@ -4,7 +4,7 @@
 
 trains on text of ``manyclass.datasets.synthetic``, one size growing over two decades while the
 others stay,
-prints the slopes in log-log scale (1: linear), writes growth.json and draws bench-growth.png.
+prints the slopes in log-log scale (1: linear), and writes growth.json.
 
 An epoch is as many loops over the shrunk problem as look worthwhile, and a full one; so beside its
 seconds stand those per n k scores, which is the work of one full loop.
@@ -30,9 +30,10 @@ from manyclass import MulticlassSVC
 from manyclass.datasets.synthetic import make_text_corpus
 from measuring import training
 from measuring.datasets.shaped_text import ShapedText
+from measuring.header import header
 from measuring.processes import in_fresh_process
 from measuring.quick import parse
-from measuring.results import RESULTS, machine, place, write_results
+from measuring.results import FIGURES, RESULTS, place, write_results
 
 EPOCHS = 3
 # Words repeat, so that rows hold fewer non-zeros than words.
@@ -133,7 +134,7 @@ def slope(xs: list[float], ys: list[float]) -> float:
 
 
 def table(grown: dict[str, Any]) -> str:
-    """Return slopes, and how the machine did, in Markdown."""
+    """Return slopes and peak memory, in Markdown."""
     lines = [
         "| growing | from | to | formulation | seconds per epoch | slope | slope per n k scores |"
     ]
@@ -150,8 +151,8 @@ def table(grown: dict[str, Any]) -> str:
     widest = grown["series"]["k"][-1]
     peaks = ", ".join(f"{name} {peak:.0f}" for name, peak in widest["megabytes"].items())
     note = (
-        f"{grown['date']}, {grown['machine']['cpu']}, one thread, float32, medians of "
-        f"{grown['repeats']}; sizes that do not grow: {_FIXED['n']:,} examples, {_FIXED['k']} "
+        f"One thread, float32, medians of {grown['repeats']}; sizes that do not grow: "
+        f"{_FIXED['n']:,} examples, {_FIXED['k']} "
         f"classes, {_FIXED['words']} words, {N_FEATURES:,} features. Peak memory of a fit with "
         f"{widest['k']:,} classes, without the data, in MB: {peaks}; W takes "
         f"{widest['megabytes_of_W']:.0f}."
@@ -159,7 +160,7 @@ def table(grown: dict[str, Any]) -> str:
     return "\n".join(lines) + f"\n\n{note}"
 
 
-def draw(grown: dict[str, Any], path: Path) -> None:
+def picture(grown: dict[str, Any]) -> str:
     """Draw seconds against each size, both logarithmic, with a line of slope 1."""
     from measuring.style import STYLE, plt
 
@@ -177,8 +178,9 @@ def draw(grown: dict[str, Any], path: Path) -> None:
             axes.set_xlabel(_AXES[what])
             axes.legend(fontsize=8)
         panels[0].set_ylabel("seconds per epoch")
-        figure.savefig(path)
+        figure.savefig(place(FIGURES / "bench-growth.png"))
         plt.close(figure)
+    return "![seconds per epoch against n, k and non-zeros](../figures/bench-growth.png)"
 
 
 def _x(what: str, point: dict[str, Any]) -> float:
@@ -195,8 +197,7 @@ def main() -> None:
     arguments = parse(parser, formulations=["one_vs_rest"], repeats=1)
     start = time.perf_counter()
     grown = {
-        "date": time.strftime("%Y-%m-%d"),
-        "machine": machine(),
+        **header(),
         "repeats": arguments.repeats,
         "series": {
             what: [
@@ -207,7 +208,6 @@ def main() -> None:
         },
     }
     write_results(arguments.output / "growth.json", grown)
-    draw(grown, place(arguments.output / "bench-growth.png"))
     print(f"{table(grown)}\n\n{time.perf_counter() - start:.0f} s")
 
 

@@ -2,7 +2,7 @@
 
     python -m benchmarks.runs.newton_rounds [--data digits letter] [--most 100] [--quick]
 
-Writes results/newton_rounds.json and a table of docs/development/clusters_measured.md. Sums of many
+Writes newton_rounds.json. Sums of many
 numbers (of weights, or of the Hessian) are counted apart from those of a few (terms of the
 certificate, slopes). Rows are dealt to the parts at random; of large data sets some are taken.
 """
@@ -10,7 +10,6 @@ certificate, slopes). Rows are dealt to the parts at random; of large data sets 
 from __future__ import annotations
 
 import argparse
-import time
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import Any
@@ -28,10 +27,10 @@ from manyclass.rows.parts import Arguments, LocalParts, Question
 from manyclass.solvers.stopping import GapRule
 from manyclass.utils.types import Array
 from measuring.datasets.base import find_datasets, sklearn_rows
+from measuring.header import header
 from measuring.quick import parse
-from measuring.results import RESULTS, ROOT, machine, read_results, write_between, write_results
+from measuring.results import RESULTS, read_results, write_results
 
-PAGE = ROOT / "docs" / "development" / "clusters_measured.md"
 FILE = RESULTS / "newton_rounds.json"
 ROWS = {"digits": 1797, "usps": 4000, "letter": 8000, "covtype100k": 20000, "tiny": 300}
 USUAL = ["digits", "usps", "letter", "covtype100k"]
@@ -109,11 +108,11 @@ def measure(names: list[str], costs: list[float], most: int) -> Iterator[dict[st
                     yield {**case, "method": method, "sums": found, "most": most}
 
 
-def table(runs: list[dict[str, Any]]) -> str:
+def table(result: dict[str, Any]) -> str:
     """Return a line for each problem: the sums to each gap, large + small."""
     lines = ["| data | formulation, loss | C | method | " + " | ".join(GAPS) + " |"]
     lines.append("|---|---|--:|---|" + "--:|" * len(GAPS))
-    for run in runs:
+    for run in result["runs"]:
         cells = [_cell(run, gap) for gap in GAPS]
         kind = f"{run['formulation']}, {run['loss']}".replace("_", " ")
         head = f"| {run['data']} | {kind} | {run['C']:g} | {run['method']} |"
@@ -135,13 +134,12 @@ def main() -> None:
     parser.add_argument("--C", nargs="+", type=float, default=[0.1, 1.0, 10.0])
     parser.add_argument("--most", type=int, default=100, help="rounds")
     options = parse(parser, data=["tiny"], C=[0.1], most=20)
-    kept = {_key(run): run for run in read_results(FILE).get("runs", [])}
+    old = read_results(FILE)
+    about, kept = header(old), {_key(run): run for run in old.get("runs", [])}
     for run in measure(options.data, options.C, options.most):
         print(run, flush=True)
         kept[_key(run)] = run
-        found = {"machine": machine(), "date": time.strftime("%Y-%m-%d")}
-        write_results(FILE, found | {"runs": list(kept.values())})
-    write_between(PAGE, "newton", table(read_results(FILE)["runs"]))
+        write_results(FILE, about | {"runs": list(kept.values())})
 
 
 def _key(run: dict[str, Any]) -> tuple[Any, ...]:

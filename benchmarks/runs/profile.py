@@ -6,7 +6,7 @@ For each data set and formulation: seconds per phase of one fit to a gap of 1e-3
 that it ends in, nanoseconds of a visit that only looks (all scores, in the order of the rows) and
 of one that also solves and steps (random order). W / ns is what a look reads of W (a row of padded
 weights for each non-zero of x), in GB/s; beside it stands what a scalar product
-reaches. Prints the table of docs/development/performance.md.
+reaches. Prints the table, and writes profile.json.
 """
 
 from __future__ import annotations
@@ -19,6 +19,8 @@ from typing import Any
 
 import numpy as np
 
+from benchmarks.many_classes.tables import TITLES
+from benchmarks.many_classes.tables import table as markdown
 from manyclass.problem.dataset import Dataset
 from manyclass.problem.formulations import FORMULATIONS
 from manyclass.problem.problem import Problem
@@ -28,7 +30,9 @@ from manyclass.solvers.sequential_dual import SequentialDual
 from manyclass.solvers.stopping import GapRule
 from manyclass.training.epoch_loop import solve
 from measuring.datasets.base import find_datasets
+from measuring.header import header
 from measuring.quick import parse
+from measuring.results import RESULTS, write_results
 
 PHASES = {
     "_full_loop": "full loops",
@@ -37,16 +41,16 @@ PHASES = {
     "certify": "certificate",
 }
 REPEATS = 7
-COLUMNS = [
-    "data",
-    "formulation",
-    "seconds",
-    "epochs",
-    *PHASES.values(),
-    "look, ns",
-    "visit, ns",
-    "W, GB/s",
-]
+FILE = RESULTS / "profile.json"
+# Of the page for users.
+SHORT = (
+    ("news20", "crammer_singer"),
+    ("sector", "crammer_singer"),
+    ("sector", "one_vs_rest"),
+    ("letter", "crammer_singer"),
+    ("usps", "crammer_singer"),
+)
+Run = dict[str, Any]
 
 
 class Timed(SequentialDual):
@@ -84,8 +88,8 @@ def nanoseconds(call: Callable[[], object], n: int) -> float:
     return min(times) / n * 1e9
 
 
-def profile(problem: Problem) -> list[str]:
-    """Cells of the table, from the seconds on."""
+def profile(problem: Problem) -> Run:
+    """Return sizes, seconds, epochs, the share of each phase, ns of visits, and GB/s."""
     made: list[Timed] = []
 
     def make(problem: Problem, start: Start | None) -> Timed:
@@ -105,15 +109,15 @@ def profile(problem: Problem) -> list[str]:
     )
     row_bytes = engine.W.padded[0].nbytes
     rate = len(data.values) / n * row_bytes / look
-    shares = [f"{100 * solver.seconds[name] / seconds:.0f} %" for name in PHASES]
-    return [
-        f"{seconds:.3f}",
-        str(len(solution.history)),
-        *shares,
-        f"{look:.0f}",
-        f"{visit:.0f}",
-        f"{rate:.0f}",
-    ]
+    return {
+        "sizes": [n, data.n_features, data.n_classes],
+        "seconds": seconds,
+        "epochs": len(solution.history),
+        "shares": {title: solver.seconds[name] / seconds for name, title in PHASES.items()},
+        "look": look,
+        "visit": visit,
+        "rate": rate,
+    }
 
 
 def plain_rate() -> float:
@@ -122,8 +126,36 @@ def plain_rate() -> float:
     return 2 * numbers.nbytes / nanoseconds(lambda: numbers @ numbers, 1)
 
 
+def table(result: Run) -> str:
+    """Return all that was measured, and the rate of a scalar product."""
+    columns = ["data", "formulation", "seconds", "epochs", *PHASES.values()]
+    rows = []
+    for run in result["runs"]:
+        row = [run["data"], run["formulation"], f"{run['seconds']:.3f}", str(run["epochs"])]
+        row += [f"{100 * share:.0f} %" for share in run["shares"].values()]
+        rows.append([*row, *(f"{run[name]:.0f}" for name in ("look", "visit", "rate"))])
+    note = f"A scalar product reaches {result['scalar_product']:.0f} GB/s."
+    return f"{markdown([*columns, 'look, ns', 'visit, ns', 'W, GB/s'], rows, 2)}\n\n{note}"
+
+
+def short_table(result: Run) -> str:
+    """Return some of the fits, the loops of updates together."""
+    columns = ["data (rows x features x classes)", "formulation", "seconds", "epochs", "updates"]
+    columns += ["Newton phase", "certificate", "certificate, ns", "update, ns"]
+    runs = {(run["data"], run["formulation"]): run for run in result["runs"]}
+    rows = []
+    for key in SHORT:
+        run, shares = runs[key], runs[key]["shares"]
+        updates = shares["full loops"] + shares["shrunk loops"]
+        row = ["{} ({:,} x {:,} x {:,})".format(run["data"], *run["sizes"])]
+        row += [TITLES[run["formulation"]], f"{run['seconds']:.3f}", str(run["epochs"])]
+        row += [f"{100 * x:.0f} %" for x in (updates, shares["Newton"], shares["certificate"])]
+        rows.append([*row, f"{run['look']:,.0f}", f"{run['visit']:,.0f}"])
+    return markdown(columns, rows, 2)
+
+
 def main() -> None:
-    """Print the table."""
+    """Measure, print and write."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument(
         "--data", nargs="+", default=["news20", "sector", "letter", "satimage", "usps"]
@@ -132,15 +164,17 @@ def main() -> None:
         "--formulations", nargs="+", default=["crammer_singer", "weston_watkins", "one_vs_rest"]
     )
     options = parse(parser, data=["tiny"])
-    print(f"a scalar product: {plain_rate():.0f} GB/s\n")
-    print("| " + " | ".join(COLUMNS) + " |")
-    print("|---|---|" + "--:|" * (len(COLUMNS) - 2))
+    result: Run = header() | {"scalar_product": plain_rate(), "runs": []}
     for name in options.data:
         data = find_datasets()[name].load()
         for formulation in options.formulations:
             dataset = Dataset.from_matrix(data.X, data.labels, n_classes=data.n_classes)
             problem = Problem(dataset, FORMULATIONS[formulation], 1.0)
-            print("| " + " | ".join([name, formulation, *profile(problem)]) + " |", flush=True)
+            found = profile(problem)
+            result["runs"].append({"data": name, "formulation": formulation, **found})
+            print(f"{name}, {formulation}: {found['seconds']:.3f} s", flush=True)
+    write_results(FILE, result)
+    print(table(result))
 
 
 if __name__ == "__main__":

@@ -1,16 +1,15 @@
 """Measure training on MPI ranks: seconds, bytes and memory of an epoch, and epochs to a gap.
 
-    python -m benchmarks.runs.ranks {costs, epochs, tables} [--only weston_watkins] [--data sector]
+    python -m benchmarks.runs.ranks {costs, epochs} [--only weston_watkins] [--data sector]
 
-Writes results/rank_*.json and the tables of docs/development/ranks.md. ``costs`` takes an hour; it
-repeats its whole list of runs, so that a slow spell of the machine affects all of them alike.
+Writes rank_costs.json or rank_epochs.json. ``costs`` takes an hour; it repeats its whole list of
+runs, so that a slow spell of the machine affects all of them alike.
 """
 
 from __future__ import annotations
 
 import argparse
 import tempfile
-import time
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -18,11 +17,11 @@ from typing import Any
 
 from manyclass.problem.formulations import FORMULATIONS
 from measuring.datasets import tiny
+from measuring.header import header
 from measuring.quick import parse
 from measuring.rank_runs import DATASETS, Entry, by_mpiexec, save
-from measuring.results import RESULTS, ROOT, machine, read_results, write_between, write_results
+from measuring.results import RESULTS, read_results, write_results
 
-PAGE = ROOT / "docs" / "development" / "ranks.md"
 COSTS, EPOCHS = (RESULTS / f"rank_{name}.json" for name in ("costs", "epochs"))
 TITLES = ("weston_watkins", "crammer_singer", "lee_lin_wahba", "one_vs_rest")
 TOL = 1e-3
@@ -66,8 +65,9 @@ def key(entry: Entry) -> tuple[Any, ...]:
     return tuple(entry[name] for name in ("data", "formulation", "weights", "ranks"))
 
 
-def costs_table(entries: list[Entry]) -> str:
+def costs_table(result: dict[str, Any]) -> str:
     """Return the seconds, traffic and memory of each run, and its speed-up over one process."""
+    entries = result["runs"]
     lines = [
         "| data | formulation | W | ranks | ms at work | MB received | MB added | ms | speed-up |",
         "|---|---|---|--:|--:|--:|--:|--:|--:|",
@@ -82,8 +82,9 @@ def costs_table(entries: list[Entry]) -> str:
     return "\n".join(lines)
 
 
-def epochs_table(entries: list[Entry]) -> str:
+def epochs_table(result: dict[str, Any]) -> str:
     """Return the epochs to the gap."""
+    entries = result["runs"]
     ranks = sorted({entry["ranks"] for entry in entries})
     head = f"| data | formulation | {' | '.join(map(str, ranks))} |"
     lines = [head, "|---|---|" + "--:|" * len(ranks)]
@@ -100,7 +101,7 @@ def epochs_table(entries: list[Entry]) -> str:
 def main() -> None:
     """Run what the command line asks for."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("task", nargs="?", choices=("costs", "epochs", "tables"), default="costs")
+    parser.add_argument("task", nargs="?", choices=("costs", "epochs"), default="costs")
     parser.add_argument("--only", nargs="+", choices=TITLES, default=list(TITLES))
     parser.add_argument(
         "--data",
@@ -111,18 +112,15 @@ def main() -> None:
     parser.add_argument("--repeats", type=int, default=3)
     parser.add_argument("--ranks", nargs="+", type=int, help="numbers of ranks")
     options = parse(parser, data=["tiny"], only=["one_vs_rest"], ranks=[1, 2], repeats=1)
-    if options.task != "tables":
-        path, timed = (COSTS, True) if options.task == "costs" else (EPOCHS, False)
-        kept = {key(entry): entry for entry in read_results(path).get("runs", [])}
-        repeats = options.repeats if timed else 1
-        settings = runs(options.only, options.ranks or RANKS[options.task], timed=timed)
-        for entry in measure_all(options.data, settings, repeats):
-            print(entry, flush=True)
-            kept[key(entry)] = entry
-            found = {"machine": machine(), "date": time.strftime("%Y-%m-%d")}
-            write_results(path, found | {"runs": list(kept.values())})
-    write_between(PAGE, "costs", costs_table(read_results(COSTS)["runs"]))
-    write_between(PAGE, "epochs", epochs_table(read_results(EPOCHS)["runs"]))
+    path, timed = (COSTS, True) if options.task == "costs" else (EPOCHS, False)
+    old = read_results(path)
+    about, kept = header(old), {key(entry): entry for entry in old.get("runs", [])}
+    repeats = options.repeats if timed else 1
+    settings = runs(options.only, options.ranks or RANKS[options.task], timed=timed)
+    for entry in measure_all(options.data, settings, repeats):
+        print(entry, flush=True)
+        kept[key(entry)] = entry
+        write_results(path, about | {"runs": list(kept.values())})
 
 
 if __name__ == "__main__":

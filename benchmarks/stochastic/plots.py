@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import statistics
 from collections.abc import Iterator, Mapping
-from pathlib import Path
 from typing import Any
 
 from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullFormatter
@@ -13,6 +12,7 @@ from benchmarks.stochastic.costs import LOSSES
 from benchmarks.stochastic.seconds import NEARLY, read_curves
 from benchmarks.stochastic.solvers import OURS, SOLVERS_OF_EPOCHS
 from benchmarks.stochastic.tables import TITLES
+from measuring.results import FIGURES, place
 from measuring.style import STYLE, plt
 
 FIGURE = "bench-stochastic.png"
@@ -48,8 +48,8 @@ def seconds_per_epoch(found: Mapping[str, Any]) -> float:
     return statistics.median(found["runs"][longest]["cpu_seconds"]) / int(longest)
 
 
-def draw(result: Mapping[str, Any], path: Path) -> None:
-    """Draw a panel for each data set and loss."""
+def picture(result: Mapping[str, Any]) -> str:
+    """Draw a panel for each data set and loss; return the picture's link."""
     entries = {name: entry for name, entry in result["data"].items() if "seconds" in entry}
     with plt.rc_context(STYLE):
         figure, panels = plt.subplots(
@@ -65,8 +65,9 @@ def draw(result: Mapping[str, Any], path: Path) -> None:
                 _draw_panel(axes, name, entry, loss)
         labels = dict(_legend(panels))
         figure.legend(labels.values(), labels, loc="outside lower center", ncols=2, fontsize=8)
-        figure.savefig(path)
+        figure.savefig(place(FIGURES / FIGURE))
         plt.close(figure)
+    return f"![test accuracy against seconds](../figures/{FIGURE})"
 
 
 def _draw_panel(axes: Any, name: str, entry: Mapping[str, Any], loss: str) -> None:

@@ -2,8 +2,7 @@
 
     python -m benchmarks.stochastic.run [--parts curves seconds costs memory] [--data news20 sector]
 
-measures and writes stochastic.json, where entries not measured now are kept; ``python -m
-benchmarks.page`` puts it into docs/development/stochastic_benchmarks.md. First comes the
+measures and writes stochastic.json, where entries not measured now are kept. First comes the
 accuracy after each epoch, which chooses every solver's alpha; then fits of so many epochs as they
 need are timed.
 """
@@ -24,8 +23,9 @@ from benchmarks.stochastic.solvers import SOLVERS_OF_EPOCHS, Rows, Solver
 from measuring.datasets import tiny
 from measuring.datasets.base import BaseDataset
 from measuring.datasets.real import DATASETS as REAL
+from measuring.header import header
 from measuring.quick import parse
-from measuring.results import RESULTS, machine, place, read_results
+from measuring.results import RESULTS, read_results, write_whole
 
 USUAL = ("news20", "sector", "lshtc1", "mnist")
 DATASETS: dict[str, BaseDataset] = {
@@ -83,20 +83,19 @@ def update(folder: Path, name: str, key: str, found: dict[str, Any]) -> None:
     """Put new results of a data set beside those in the file."""
     path = folder / "stochastic.json"
     result = read_results(path)
-    result["machine"] = machine(("manyclass", "scikit-learn"))
+    result |= header(result)
     entry = result.setdefault("data", {}).setdefault(name, {})
     entry["date"] = time.strftime("%Y-%m-%d")
     entry.setdefault(key, {}).update(found)
     order = {each: place for place, each in enumerate(USUAL)}
     result["data"] = dict(sorted(result["data"].items(), key=lambda pair: order.get(pair[0], 9)))
-    place(path).parent.mkdir(parents=True, exist_ok=True)
-    place(path).write_text(as_text(result))
+    write_whole(path, as_text(result))
 
 
 def as_text(result: dict[str, Any]) -> str:
     """Return JSON with a line for each solver: short, and its changes can be read."""
-    machine, data = json.dumps(result["machine"]), _lines(result["data"], depth=3)
-    return f'{{"machine": {machine},\n "data": {data}}}\n'
+    head = json.dumps({key: value for key, value in result.items() if key != "data"})
+    return f'{head[:-1]},\n "data": {_lines(result["data"], depth=3)}}}\n'
 
 
 def _lines(value: Any, depth: int) -> str:

@@ -71,6 +71,43 @@ def seconds_to(own: Entry, level: str, clock: str = "cpu_seconds") -> list[float
     return list(own["runs"][str(epochs)][clock]) if epochs else []
 
 
+def short_table(result: Entry) -> str:
+    """Return what our default takes to nearly SGDClassifier's accuracy, and elapsed ratios."""
+    header = ["data", "loss", "epochs", "CPU seconds", "SGDClassifier / manyclass"]
+    rows = [
+        _short_row(name, entry, loss)
+        for loss in LOSSES
+        for name, entry in result["data"].items()
+        if f"{OURS}_{loss}" in entry.get("seconds", {})
+    ]
+    return table([*header, "MulticlassSVC / manyclass"], rows, n_words=2)
+
+
+def _short_row(name: str, entry: Entry, loss: str) -> list[str]:
+    found = entry["seconds"]
+    ours = found[f"{OURS}_{loss}"]
+    row = [f"{name} ({entry['sizes']['k']:,} classes)", loss]
+    seconds = seconds_to(ours, "sgd")
+    if not seconds:
+        return [*row, "not reached", "", "", ""]
+    others = [[f"{SGD}_{loss}", f"{SGD_AVERAGE}_{loss}"], ["manyclass_svc"] * (loss == "hinge")]
+    ratios = [
+        [
+            float(_times_ours(found[each], ours, "sgd", "seconds"))
+            for each in names
+            if each in found and seconds_to(found[each], "sgd")
+        ]
+        for names in others
+    ]
+    quickest = [f"{min(some):.2g}" if some else "" for some in ratios]
+    return [
+        *row,
+        str(ours["levels"]["sgd"]["epochs"]),
+        f"{statistics.median(seconds):.2g}",
+        *quickest,
+    ]
+
+
 def levels_table(result: Entry) -> str:
     """Sizes of the data, and the accuracies that are to be reached."""
     header = ["data", "examples", "features", "classes", "non-zeros per row"]
@@ -174,11 +211,9 @@ def title(name: str) -> str:
 
 def _note(result: Entry) -> str:
     machine = result["machine"]
-    dates = sorted({entry["date"] for entry in result["data"].values()})
-    when = " to ".join(dict.fromkeys((dates[0], dates[-1])))
     versions = machine["versions"]
     return (
-        f"{when}, {machine['cpu']}, {machine['cores']} cores, Python {machine['python']}, "
-        f"scikit-learn {versions['scikit-learn']}, NumPy {versions['numpy']}; one thread each. "
+        f"Python {machine['python']}, scikit-learn {versions['scikit-learn']}, NumPy "
+        f"{versions['numpy']}; one thread each. "
         "In brackets the least and the largest; (once): a fit too long to be repeated."
     )

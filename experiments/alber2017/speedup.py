@@ -18,9 +18,10 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
+from measuring.header import machine
 from measuring.quick import parse
 from measuring.rank_runs import DATASETS, by_mpiexec, save
-from measuring.results import machine, place, read_results, write_between, write_results
+from measuring.results import place, read_results, write_between, write_results
 
 HERE = Path(__file__).parent
 RESULTS = HERE / "speedup.json"

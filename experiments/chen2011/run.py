@@ -21,8 +21,8 @@ from experiments.chen2011.measured import save
 from experiments.chen2011.settings import ONE_VS_REST, SETTINGS, Setting, checkpoints, row_order
 from measuring.datasets.base import Data
 from measuring.datasets.tiny import TINY
+from measuring.header import machine
 from measuring.quick import parse
-from measuring.results import machine
 
 HERE = Path(__file__).parent
 # Of the machines with an alpha of their own: binary ones take the most time.

@@ -21,10 +21,10 @@ from numpy.typing import NDArray
 from scipy.optimize import linprog
 
 from manyclass.problem.formulations import FORMULATIONS, Formulation
+from measuring.header import header
 from measuring.quick import parse
-from measuring.results import ROOT, write_between
+from measuring.results import RESULTS, write_results
 
-PAGE = ROOT / "docs" / "development" / "formulations_measured.md"
 N_POINTS = 60
 N_CLASSES = (3, 4, 5)
 Vector = NDArray[np.float64]
@@ -94,26 +94,28 @@ def count(formulation: Formulation, k: int, n_points: int = N_POINTS) -> dict[st
     return found
 
 
-def table(results: dict[str, Any]) -> str:
+def table(result: dict[str, Any]) -> str:
     """Return the counts in Markdown."""
     heads = [f"k = {k}, {case}" for k in N_CLASSES for case in ("p <= 1/2", "p > 1/2")]
     lines = ["| formulation | " + " | ".join(heads) + " |", "|---|" + "--:|" * len(heads)]
-    for name, by_k in results.items():
+    for name, by_k in result["counts"].items():
         cells = [f"{bad} of {all_}" for cases in by_k.values() for bad, all_ in cases.values()]
         lines.append(f"| `{name}` | " + " | ".join(cells) + " |")
     return "\n".join(lines)
 
 
 def main() -> None:
-    """Count for every formulation and write the table."""
+    """Count for every formulation, and write consistency.json."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--points", type=int, default=N_POINTS, help="probabilities for each k")
     n_points = parse(parser, points=2).points
-    results = {
+    counts = {
         name: {str(k): count(what, k, n_points) for k in N_CLASSES}
         for name, what in FORMULATIONS.items()
     }
-    write_between(PAGE, "consistency", table(results))
+    result = header() | {"counts": counts}
+    write_results(RESULTS / "consistency.json", result)
+    print(table(result))
 
 
 if __name__ == "__main__":

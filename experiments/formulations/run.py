@@ -1,11 +1,10 @@
 """Every formulation and loss on the same data: accuracy, density, seconds, certified gap.
 
-    python -m experiments.formulations.run [--only news20 letter] [--table-only]
+    python -m experiments.formulations.run [--only news20 letter]
 
 C = 1, no intercept, relative gap 1e-3, float32, one thread; scikit-learn's LinearSVC (one-vs-rest,
-float64) beside it, with default parameters and at a tolerance that reaches the same gap. Writes
-results.json and from it the tables of docs/development/formulations_measured.md. Runs that do not
-reach the gap in float32 are repeated in float64.
+float64) beside it, with default parameters and at a tolerance that reaches the same gap. Runs that
+do not reach the gap in float32 are repeated in float64. Writes formulations.json.
 """
 
 from __future__ import annotations
@@ -13,7 +12,6 @@ from __future__ import annotations
 import argparse
 import time
 import warnings
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -24,11 +22,11 @@ from sklearn.svm import LinearSVC
 from experiments import MissingDataError, Split, density, irises, load
 from manyclass import MulticlassSVC
 from manyclass.problem.formulations import FORMULATIONS
+from measuring.header import header
 from measuring.quick import parse
-from measuring.results import ROOT, read_results, write_between, write_results
+from measuring.results import RESULTS, read_results, write_results
 
-RESULTS = Path(__file__).with_name("results.json")
-PAGE = ROOT / "docs" / "development" / "formulations_measured.md"
+FILE = RESULTS / "formulations.json"
 DATA = {
     "news20": ("news20.scale", "news20.t.scale"),
     "sector": ("sector.scale", "sector.t.scale"),
@@ -164,21 +162,25 @@ def table(found: dict[str, Any]) -> str:
     return "\n".join(lines)
 
 
+def all_tables(result: dict[str, Any]) -> str:
+    """Return the tables of all data sets."""
+    found = result["data"]
+    return "\n\n".join(f"**{name}**\n\n{table(found[name])}" for name in DATA if name in found)
+
+
 def main() -> None:
     """Run what the command line asks for."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--only", nargs="+", choices=DATA, default=list(DATA), help="data sets")
-    parser.add_argument("--table-only", action="store_true", help="tables from the saved results")
-    options = parse(parser, only=["satimage"], table_only=False)
-    results = read_results(RESULTS)
-    for name in [] if options.table_only else options.only:
+    options = parse(parser, only=["satimage"])
+    old = read_results(FILE)
+    about, found = header(old), old.get("data", {})
+    for name in options.only:
         try:
-            results[name] = run(name, irises() if options.quick else load(*DATA[name]))
+            found[name] = run(name, irises() if options.quick else load(*DATA[name]))
         except MissingDataError as reason:
             print(f"{name} skipped: {reason}")
-        write_results(RESULTS, results)
-    tables = [f"**{name}**\n\n{table(results[name])}" for name in DATA if name in results]
-    write_between(PAGE, "measured", "\n\n".join(tables))
+        write_results(FILE, about | {"data": found})
 
 
 if __name__ == "__main__":

@@ -10,14 +10,20 @@ import scipy.sparse as sp
 
 from benchmarks.many_classes import growth as many_classes_growth
 from benchmarks.many_classes import run as many_classes
-from benchmarks.many_classes.tables import all_tables, costs_table, data_table, in_order, runs_table
+from benchmarks.many_classes.tables import (
+    all_tables,
+    costs_table,
+    data_table,
+    in_order,
+    runs_table,
+    short_table,
+)
 from benchmarks.runs import growth as growth_of_epochs
 from manyclass import MulticlassSVC
 from manyclass.datasets.synthetic import corpus_shape
-from measuring import training
+from measuring import results, training
 from measuring.datasets.shaped_text import SHAPES, ShapedText
 from measuring.processes import FailedError, in_fresh_process
-from measuring.results import write_results
 
 SMALL = ShapedText("small", corpus_shape("lshtc-small", 0.05))
 SETTING = {"formulation": "crammer_singer", "weights": "dense", "n_jobs": 1, "tol": 1e-2, "C": 1.0}
@@ -144,11 +150,12 @@ def test_tables():
     assert runs[2].startswith(begin)
     assert runs[2].endswith("| 38.5 % | 2,000 | 1,500 | 2 % | 3.2 |")
     assert "more than 9 s" in runs[5]
-    assert costs_table(entries).splitlines()[2:] == ["| text | Crammer-Singer | 38.5 % | 38.5 % |"]
-    assert len(costs_table(entries[:2]).splitlines()) == 2  # one C each: nothing to compare
-    machine = {"cpu": "CPU", "cores": 2}
-    page = all_tables({"machine": machine, "entries": entries})
-    assert page.endswith("2026-01-02, CPU, 2 cores, float32.")
+    costs = costs_table({"entries": entries}).splitlines()
+    assert costs[2:] == ["| text | Crammer-Singer | 38.5 % | 38.5 % |"]
+    # One C each: nothing to compare.
+    assert len(costs_table({"entries": entries[:2]}).splitlines()) == 2
+    page = all_tables({"entries": entries})
+    assert page == f"{data_table(entries)}\n\n{runs_table([entries[0], *entries[2:]])}"
 
 
 def test_rows_stand_in_order_whenever_they_were_measured():
@@ -180,22 +187,23 @@ def test_growth_makes_a_table(grown):
     assert rows[2] == expected
 
 
+def test_the_table_for_users_has_some_of_the_trainings():
+    entries = [entry(data="lshtc1"), entry(data="lshtc1", tol=1e-3), entry(data="other")]
+    (row,) = short_table({"entries": entries}).splitlines()[2:]
+    expected = (
+        "| lshtc1 (1,000 x 50,000 x 2,000) | Crammer-Singer | dense | 1.25 | 38.5 % | 1,500 MB |"
+    )
+    assert row == expected
+
+
 @pytest.mark.slow
-def test_the_page_gets_tables_and_a_picture(grown, tmp_path, monkeypatch):
-    page = pytest.importorskip("benchmarks.page", reason="needs matplotlib")
-    copy = tmp_path / "page.md"
-    copy.write_text(page.MANY_CLASSES.read_text())
-    monkeypatch.setattr(page, "MANY_CLASSES", copy)
-    monkeypatch.setattr(page, "FIGURES", tmp_path)
-    machine = {"cpu": "CPU", "cores": 2}
-    write_results(tmp_path / "many_classes.json", {"machine": machine, "entries": [entry()]})
-    write_results(tmp_path / "many_classes_growth.json", grown)
-    page._many_classes(tmp_path)
-    page._many_classes(tmp_path)  # in the place of the first
-    text = copy.read_text()
-    assert text.count("2026-01-02, CPU, 2 cores") == 1
-    assert text.count(f"(../figures/{many_classes_growth.FIGURE})") == 1
-    assert (tmp_path / many_classes_growth.FIGURE).stat().st_size > 1000
+def test_growth_makes_a_picture(grown, monkeypatch):
+    pytest.importorskip("matplotlib")
+    monkeypatch.setattr(results, "_scratch", None)
+    results.write_to_scratch()
+    link = many_classes_growth.picture(grown)
+    assert link.endswith(f"(../figures/{many_classes_growth.FIGURE})")
+    assert results.place(results.FIGURES / many_classes_growth.FIGURE).stat().st_size > 1000
 
 
 def test_growth_gives_a_formulation_up_after_it_failed(monkeypatch):

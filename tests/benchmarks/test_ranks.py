@@ -47,7 +47,7 @@ def test_mpiexec_runs_the_same_measurement(folder, entries):
 
 
 def test_tables_have_a_line_for_each_run(entries):
-    lines = ranks.costs_table(entries).splitlines()
+    lines = ranks.costs_table({"runs": entries}).splitlines()
     assert [line.split(" | ")[3] for line in lines[2:]] == ["1", "2"]
     assert lines[2].endswith("| 1.00 |")
     run = {"data": "d", "formulation": "f"}
@@ -55,7 +55,7 @@ def test_tables_have_a_line_for_each_run(entries):
         run | {"ranks": 1, "n_epochs": 12, "gap": 1e-2},
         run | {"ranks": 8, "n_epochs": 20, "gap": 1e-4},
     ]
-    assert ranks.epochs_table(runs).splitlines()[-1] == "| d | f | more than 12 | 20 |"
+    assert ranks.epochs_table({"runs": runs}).splitlines()[-1] == "| d | f | more than 12 | 20 |"
 
 
 def test_the_median_of_repeated_runs():

@@ -20,6 +20,7 @@ from benchmarks.stochastic.solvers import (
     fit,
     keep_intercepts_apart,
 )
+from measuring import results
 from measuring.datasets.base import Data
 from measuring.results import read_results
 
@@ -201,22 +202,9 @@ def test_costs_and_memory_make_tables(data):
 
 
 @pytest.mark.slow
-def test_a_picture_is_drawn(measured, tmp_path):
+def test_a_picture_is_drawn(measured, monkeypatch):
     plots = pytest.importorskip("benchmarks.stochastic.plots", reason="needs matplotlib")
-    plots.draw(as_json(measured), tmp_path / "picture.png")
-    assert (tmp_path / "picture.png").stat().st_size > 1000
-
-
-@pytest.mark.slow
-def test_the_page_gets_tables_and_a_picture(measured, data, tmp_path, monkeypatch):
-    page = pytest.importorskip("benchmarks.page", reason="needs matplotlib")
-    copy = tmp_path / "page.md"
-    copy.write_text(page.STOCHASTIC.read_text())
-    monkeypatch.setattr(page, "STOCHASTIC", copy)
-    monkeypatch.setattr(page, "FIGURES", tmp_path)
-    (tmp_path / "stochastic.json").write_text(stochastic.as_text(measured))
-    page._stochastic(tmp_path)
-    page._stochastic(tmp_path)  # in the place of the first
-    text = copy.read_text()
-    assert text.count("| iris | 75 | 4 | 3 | 4 |") == 1
-    assert (tmp_path / "bench-stochastic.png").stat().st_size > 1000
+    monkeypatch.setattr(results, "_scratch", None)
+    results.write_to_scratch()
+    assert plots.picture(as_json(measured)).endswith(f"(../figures/{plots.FIGURE})")
+    assert results.place(results.FIGURES / plots.FIGURE).stat().st_size > 1000

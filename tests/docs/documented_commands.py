@@ -64,6 +64,7 @@ MPI = Quick(needs=("mpi4py", "mpiexec"), slow=True)
 COMMANDS = {
     **dict.fromkeys(modules_in(QUICK), Quick()),
     **dict.fromkeys(modules_in(SLOW), Quick(slow=True)),
+    "benchmarks.measure": Quick("--list"),
     "benchmarks.runs.cluster_peers": Quick("spark --quick", ("pyspark", "java"), slow=True),
     "benchmarks.runs.from_disk": Quick("sparse 1 --quick"),
     "benchmarks.runs.ranks": MPI,

@@ -1,0 +1,131 @@
+"""Measure again what pages show, and fill their sections.
+
+    python -m benchmarks.measure [--list] [--only NAME ...]
+
+runs what was measured with other code, one after the other. Ctrl-C stops; the next call goes on:
+what is complete stays, and what was under way begins again. --only runs measurements whether they
+are old or not.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import shlex
+import subprocess
+import sys
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from benchmarks import page
+from benchmarks.measurements import MEASUREMENTS, Measurement
+from measuring.fingerprint import ROOT
+from measuring.header import dates, is_current
+from measuring.results import RESULTS, read_results
+
+INTERRUPTED = 130  # exit status
+
+
+class MeasurementError(Exception):
+    """A program of a measurement failed, or wrote no results."""
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run what the command line asks for; return the exit status."""
+    names = [each.name for each in MEASUREMENTS]
+    parser = argparse.ArgumentParser(
+        prog="python -m benchmarks.measure", description=(__doc__ or "").splitlines()[0]
+    )
+    parser.add_argument("--list", action="store_true", help="when each was measured")
+    parser.add_argument("--only", nargs="+", choices=names, metavar="NAME", help=", ".join(names))
+    options = parser.parse_args(argv)
+    chosen = [each for each in MEASUREMENTS if each.name in (options.only or names)]
+    if options.list:
+        print("\n".join(map(line, chosen)))
+        return 0
+    return measure_all([each for each in chosen if options.only or state(each) != "current"])
+
+
+def state(measurement: Measurement) -> str:
+    """Return "never", "old" or "current"."""
+    result = read_results(RESULTS / measurement.file)
+    if not result:
+        return "never"
+    return "current" if is_current(result, measurement.code) else "old"
+
+
+def line(measurement: Measurement) -> str:
+    """Describe a measurement: its state, when and where it was measured, how long it takes."""
+    result = read_results(RESULTS / measurement.file)
+    when = dates(result)[-1] if result else ""
+    cpu = result.get("machine", {}).get("cpu", "")
+    commit = result.get("commit", "")
+    missing = measurement.missing()
+    notes = [f"takes {measurement.duration}"] if measurement.duration else []
+    notes += [missing] if missing else []
+    known = f"{measurement.name:20} {state(measurement):8} {when:11} {commit:9} {cpu:20}"
+    return f"{known} {'; '.join(notes)}".rstrip()
+
+
+def measure_all(chosen: Sequence[Measurement]) -> int:
+    """Run measurements in turn; a failing one does not keep the others from running."""
+    failed: dict[str, str] = {}
+    for number, each in enumerate(chosen, 1):
+        if missing := each.missing():
+            print(f"{each.name}: skipped, {missing}", flush=True)
+            continue
+        takes = f", takes {each.duration}" if each.duration else ""
+        print(f"{each.name} ({number} of {len(chosen)}{takes})", flush=True)
+        try:
+            if reason := failure(each):
+                failed[each.name] = reason
+        except KeyboardInterrupt:
+            print(f"\nStopped; the next call begins with {each.name}", file=sys.stderr)
+            return INTERRUPTED
+    for name, reason in failed.items():
+        print(f"{name} failed: {reason}", file=sys.stderr)
+    return 1 if failed else 0
+
+
+def failure(measurement: Measurement) -> str:
+    """Measure and fill the sections; say what failed, an empty string if nothing did."""
+    try:
+        result = measure(measurement)
+    except (OSError, MeasurementError) as error:
+        return f"{error}; its earlier results stay"
+    try:
+        page.fill(measurement, result)
+    except Exception as error:  # of any writer: the others still run
+        again = f"python -m benchmarks.page --only {measurement.name}"
+        return f"{type(error).__name__}: {error}; its results are complete, {again} fills the pages"
+    return ""
+
+
+def measure(measurement: Measurement) -> dict[str, Any]:
+    """Run the programs of a measurement in an empty folder; then their file replaces the old one.
+
+    Raises
+    ------
+    MeasurementError
+        If a program fails or writes no results; the old file stays.
+    """
+    RESULTS.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(prefix=".measuring-", dir=RESULTS) as folder:
+        environment = os.environ | {"MANYCLASS_RESULTS": folder}
+        for command in measurement.commands:
+            words = [sys.executable, "-m", *shlex.split(command)]
+            done = subprocess.run(words, cwd=ROOT, env=environment, check=False)
+            if done.returncode != 0:
+                raise MeasurementError(f"python -m {command} ended with {done.returncode}")
+        path = Path(folder, measurement.file)
+        if not path.exists():
+            raise MeasurementError(f"no {measurement.file} was written")
+        path.replace(RESULTS / measurement.file)
+    return read_results(RESULTS / measurement.file)
+
+
+if __name__ == "__main__":
+    if status := main():
+        sys.exit(status)
