@@ -23,6 +23,7 @@ extensions = [
     "sphinx_gallery.gen_gallery",
     "command_line_reference",
     "inherited_labels",
+    "old_measurements",
     "stale_pages",
 ]
 # Engines of clusters that are not installed.
