@@ -9,9 +9,7 @@ from measuring import results
 
 
 def rows_of(table):
-    return [line[2:-2].split(" | ") for line in table.splitlines() if line.startswith("|")][
-        2:
-    ]
+    return [line[2:-2].split(" | ") for line in table.splitlines() if line.startswith("|")][2:]
 
 
 def test_tables_of_the_profile():
