@@ -178,6 +178,14 @@ MEASUREMENTS = (
         code=(*CORE, "model_selection"),
     ),
     Measurement(
+        "leave_one_out",
+        ("benchmarks.runs.leave_one_out",),
+        "leave_one_out.json",
+        (Section("choosing_c.md", "leave-one-out", "benchmarks.runs.leave_one_out:table"),),
+        data="satimage letter news20 sector mnist",
+        code=(*CORE, "model_selection"),
+    ),
+    Measurement(
         "calibration",
         ("benchmarks.runs.calibration",),
         "calibration.json",
@@ -350,7 +358,10 @@ MEASUREMENTS = (
         "rank_costs",
         ("benchmarks.runs.ranks costs",),
         "rank_costs.json",
-        (Section("development/ranks.md", "costs", "benchmarks.runs.ranks:costs_table"),),
+        (
+            Section("development/ranks.md", "costs", "benchmarks.runs.ranks:costs_table"),
+            Section("distributed.md", "measured", "benchmarks.runs.ranks:short_table"),
+        ),
         duration="an hour",
         data="sector lshtc1",
         needs="mpi4py mpiexec",

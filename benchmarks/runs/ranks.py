@@ -15,6 +15,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+from benchmarks.many_classes.tables import TITLES, table
 from manyclass.problem.formulations import FORMULATIONS
 from measuring.datasets import tiny
 from measuring.header import header
@@ -23,7 +24,15 @@ from measuring.rank_runs import DATASETS, Entry, by_mpiexec, save
 from measuring.results import RESULTS, read_results, write_results
 
 COSTS, EPOCHS = (RESULTS / f"rank_{name}.json" for name in ("costs", "epochs"))
-TITLES = ("weston_watkins", "crammer_singer", "lee_lin_wahba", "one_vs_rest")
+FORMULATION_NAMES = ("weston_watkins", "crammer_singer", "lee_lin_wahba", "one_vs_rest")
+# Of the page for users.
+SHORT = (
+    ("lshtc1", "weston_watkins"),
+    ("many-classes", "weston_watkins"),
+    ("many-classes", "crammer_singer"),
+    ("many-classes", "one_vs_rest"),
+    ("many-classes", "lee_lin_wahba"),
+)
 TOL = 1e-3
 RANKS = {"costs": (1, 2, 3, 4, 8), "epochs": (1, 2, 4, 8, 16)}
 
@@ -82,6 +91,25 @@ def costs_table(result: dict[str, Any]) -> str:
     return "\n".join(lines)
 
 
+def short_table(result: dict[str, Any]) -> str:
+    """Return milliseconds of an epoch with dense W on one process and on two ranks."""
+    milliseconds = {key(entry): 1e3 * entry["all_epochs"]["seconds"] for entry in result["runs"]}
+    classes = {entry["data"]: entry["k"] for entry in result["runs"]}
+    rows = []
+    for data, formulation in SHORT:
+        one, two = (milliseconds.get((data, formulation, "dense", p)) for p in (1, 2))
+        if one and two:
+            row = [
+                data,
+                f"{classes[data]:,}",
+                TITLES[formulation],
+                f"{one:.0f} ms",
+                f"{two:.0f} ms",
+            ]
+            rows.append([*row, f"{one / two:.2f}"])
+    return table(["data", "classes", "formulation", "one process", "two ranks", "ratio"], rows, 1)
+
+
 def epochs_table(result: dict[str, Any]) -> str:
     """Return the epochs to the gap."""
     entries = result["runs"]
@@ -102,7 +130,9 @@ def main() -> None:
     """Run what the command line asks for."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("task", nargs="?", choices=("costs", "epochs"), default="costs")
-    parser.add_argument("--only", nargs="+", choices=TITLES, default=list(TITLES))
+    parser.add_argument(
+        "--only", nargs="+", choices=FORMULATION_NAMES, default=list(FORMULATION_NAMES)
+    )
     parser.add_argument(
         "--data",
         nargs="+",

@@ -3,7 +3,7 @@
 import pytest
 
 from benchmarks.peers.tables import short_table as short_table_of_peers
-from benchmarks.runs import changing_rows, choosing_c, profile
+from benchmarks.runs import changing_rows, choosing_c, leave_one_out, profile
 from benchmarks.stochastic.tables import short_table as short_table_of_steps
 from measuring import results
 
@@ -50,6 +50,12 @@ def test_tables_of_choosing_c():
     assert rows_of(choosing_c.paths_table({"paths": [path]})) == [
         ["letter", "13", "0.61", "2.5 times"]
     ]
+
+
+def test_the_table_of_leave_one_out():
+    run = {"data": "letter", "C": 0.1, "lower": 0.2655, "upper": 0.7369, "seconds": 0.31}
+    row = ["letter", "0.1", "26.6 to 73.7 %", "52.9 %", "0.3"]
+    assert rows_of(leave_one_out.table({"runs": [run]})) == [row]
 
 
 def test_the_table_and_the_picture_of_calibration(monkeypatch):

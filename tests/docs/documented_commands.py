@@ -36,7 +36,7 @@ class Quick:
 # By package: what takes seconds in its quick form, and what takes longer.
 QUICK = """
 benchmarks.peers: reference
-benchmarks.runs: consensus_rounds prediction profile
+benchmarks.runs: consensus_rounds leave_one_out prediction profile
 experiments.alber2017: sweep table1
 experiments.formulations: consistency run
 experiments.keerthi2008: page seeding underflow updates
