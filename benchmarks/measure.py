@@ -72,6 +72,7 @@ def line(measurement: Measurement) -> str:
 def measure_all(chosen: Sequence[Measurement]) -> int:
     """Run measurements in turn; a failing one does not keep the others from running."""
     failed: dict[str, str] = {}
+    status = 0
     for number, each in enumerate(chosen, 1):
         if missing := each.missing():
             print(f"{each.name}: skipped, {missing}", flush=True)
@@ -83,10 +84,11 @@ def measure_all(chosen: Sequence[Measurement]) -> int:
                 failed[each.name] = reason
         except KeyboardInterrupt:
             print(f"\nStopped; the next call begins with {each.name}", file=sys.stderr)
-            return INTERRUPTED
+            status = INTERRUPTED
+            break
     for name, reason in failed.items():
         print(f"{name} failed: {reason}", file=sys.stderr)
-    return 1 if failed else 0
+    return status or (1 if failed else 0)
 
 
 def failure(measurement: Measurement) -> str:
