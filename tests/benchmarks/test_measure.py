@@ -3,6 +3,9 @@
 import json
 import pkgutil
 import re
+import runpy
+import shlex
+import sys
 
 import pytest
 
@@ -90,6 +93,18 @@ def test_every_program_and_writer_is_there():
         )
         for section in each.sections:
             assert all(callable(pkgutil.resolve_name(name)) for name in section.writers.split())
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("measurement", MEASUREMENTS, ids=lambda each: each.name)
+def test_programs_accept_their_arguments(measurement, monkeypatch, capsys):
+    for command in measurement.commands:
+        module, *words = shlex.split(command)
+        monkeypatch.setattr("sys.argv", [module, *words, "--help"])
+        monkeypatch.delitem(sys.modules, module, raising=False)
+        with pytest.raises(SystemExit) as ended:
+            runpy.run_module(module, run_name="__main__")
+        assert ended.value.code == 0, capsys.readouterr().err
 
 
 def test_what_is_current_is_not_measured_again(project, monkeypatch, capsys):
