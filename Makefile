@@ -20,6 +20,8 @@ EVERYTHING := -Ccmake.define.MANYCLASS_INSTRUCTION_SETS="baseline;avx2;avx512" -
 NATIVE := -Ccmake.define.MANYCLASS_INSTRUCTION_SETS=native -Ccmake.define.MANYCLASS_TESTS=OFF
 STUB := src/manyclass/_core.pyi
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
+# Installing is faster without bytecode, which is written when a module is first imported.
+export PIP_NO_COMPILE := 1
 
 .PHONY: help demo test test-rest test-all trials lint format stub measure experiments docs wheel clean
 

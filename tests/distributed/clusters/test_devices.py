@@ -29,7 +29,7 @@ import dask.array as da
 from dask.distributed import Client, LocalCluster
 
 from manyclass.dask import DaskMulticlassSVC, DaskMultinomialLogisticRegression
-from manyclass.distributed.clusters.dask_parts import DaskParts
+from manyclass.distributed.clusters.dask_parts import DaskParts, Where
 from tests.helpers.dask import processes
 
 __all__ = ["asarray", "strict"]
@@ -224,6 +224,8 @@ def test_workers_of_a_machine_take_its_devices_in_turn(client, monkeypatch):
     monkeypatch.setattr(torch.cuda, "device_count", lambda: 2)
     assert [numbered("cuda", n) for n in range(3)] == ["cuda:0", "cuda:1", "cuda:0"]
     assert numbered("cuda:1", 0) == "cuda:1"
+    devices = {Where("cuda", {"known": 0}).device_of(name) for name in range(9)}
+    assert devices == {"cuda:0", "cuda:1"}
     monkeypatch.setattr(torch.cuda, "device_count", lambda: 1)  # as dask-cuda lets workers see
     assert numbered("cuda", 5) == "cuda"
 

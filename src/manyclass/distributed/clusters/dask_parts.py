@@ -18,6 +18,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from threading import Semaphore
 from typing import TYPE_CHECKING
+from zlib import crc32
 
 import distributed
 from dask import delayed
@@ -50,7 +51,8 @@ class Scattered:
 class Where:
     """The device of training, and the numbers of the workers of each machine.
 
-    Workers are known by their names, which they keep when they restart.
+    Workers are known by their names, which they keep when they restart. Workers that join later
+    have no number; a hash of their names spreads them over the devices.
     """
 
     device: str
@@ -58,7 +60,8 @@ class Where:
 
     def device_of(self, worker: object) -> str:
         """Return the device of a worker, given its name."""
-        return numbered(self.device, self.numbers.get(worker, 0))
+        number = self.numbers.get(worker)
+        return numbered(self.device, crc32(str(worker).encode()) if number is None else number)
 
 
 class DaskParts:
