@@ -161,8 +161,8 @@ WORTH_TELLING = 10**8
 CHUNK_BYTES_OF_W = 1 << 29
 CHUNK_SHARE = 0.25
 DENSE_BY_NATURE = (
-    "weights='sparse' cannot be combined with this formulation, whose weights are always dense; "
-    "use weights='auto', or formulation='crammer_singer', 'weston_watkins' or 'one_vs_rest'"
+    "the weights of this formulation are always dense, not sparse; use weights='auto', or train "
+    "crammer_singer, weston_watkins or one_vs_rest"
 )
 
 
