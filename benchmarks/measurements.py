@@ -24,7 +24,7 @@ class Section:
     Attributes
     ----------
     page : str
-        Below docs.
+        Below docs, or ../README.md.
     marker : str
     writers : str
         "module:function" once or more: functions that return Markdown for the results.
@@ -72,7 +72,7 @@ class Measurement:
 
         absent = [f"needs {name}" for name in self.needs.split() if not _is_there(name)]
         if self.data:
-            datasets = find_datasets()
+            datasets = find_datasets(multilabel=True)
             skips = [datasets[name].skip() for name in self.data.split()]
             absent += [reason for skipped, reason in skips if skipped]
         return "; ".join(absent)
@@ -92,6 +92,14 @@ _LOGISTIC = (
     " sklearn_logistic_lbfgs sklearn_logistic_newton-cg sklearn_logistic_saga"
 )
 _TABLES, _PLOTS = "benchmarks.peers.tables", "benchmarks.peers.plots"
+_PAIRS = "benchmarks.peers.front_page"
+_FRONT = (
+    "benchmarks.peers.run --file front_page.json --levels 1e-3 --repeats 3 --time-limit 15"
+    " --reference-limit 60"
+)
+_OURS_AND_LOGISTIC = (
+    "--solvers manyclass sklearn_logistic_lbfgs sklearn_logistic_newton-cg sklearn_logistic_saga"
+)
 _MANY, _STOCHASTIC = "benchmarks.many_classes", "benchmarks.stochastic"
 _DISTRIBUTED = (*CORE, "distributed")
 
@@ -119,11 +127,32 @@ MEASUREMENTS = (
                 "measured",
                 f"{_TABLES}:all_tables {_PLOTS}:pictures",
             ),
-            Section("benchmarks.md", "measured", f"{_TABLES}:short_table {_PLOTS}:speed"),
+            Section("benchmarks.md", "measured", f"{_TABLES}:short_table"),
         ),
         duration="an hour or more",
         data=f"{_TEXTS} letter satimage dna usps mnist covtype100k",
         needs="matplotlib liblinear",
+    ),
+    Measurement(
+        "front_page",
+        (
+            f"{_FRONT} --data news20 sector banking --problems crammer_singer one_vs_rest_squared"
+            " --solvers manyclass sklearn_linear_svc sklearn_linear_svc_primal",
+            f"{_FRONT} --update --data news20 banking --problems logistic {_OURS_AND_LOGISTIC}",
+            f"{_FRONT} --update --data letter --problems logistic {_OURS_AND_LOGISTIC}"
+            " sklearn_logistic_newton-cholesky",
+            f"{_FRONT} --update --data bibtex --problems multilabel_squared"
+            " --solvers manyclass sklearn_linear_svc sklearn_linear_svc_primal",
+        ),
+        "front_page.json",
+        (
+            Section("../README.md", "speed", f"{_PAIRS}:picture_of_readme"),
+            Section("index.md", "speed", f"{_PAIRS}:picture"),
+            Section("benchmarks.md", "front-page", f"{_PAIRS}:table {_PAIRS}:picture"),
+        ),
+        duration="10 minutes",
+        data="news20 sector letter banking bibtex",
+        needs="matplotlib",
     ),
     Measurement(
         "growth",

@@ -1,7 +1,8 @@
 """Objective P(W) of ``problems.py`` and test accuracy: the same measures for all solvers.
 
 Conventions, everywhere in this folder: X is a CSR array (n, d) in float32, labels are 0..k-1 in the
-order of the sorted classes, W is an ndarray (d, k) with its columns in the same order.
+order of the sorted classes, W is an ndarray (d, k) with its columns in the same order. In
+multi-label problems, labels are a bool array (n, k).
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ _SCORES_AT_A_TIME = 1 << 22
 def primal(
     problem: Problem,
     X: sp.csr_array,
-    labels: NDArray[np.integer],
+    labels: NDArray[np.integer | np.bool_],
     W: NDArray[np.floating],
     C: float,
 ) -> float:
@@ -42,12 +43,18 @@ def primal(
     return 0.5 * float(np.sum(W * W)) + C * loss
 
 
-def accuracy(X: sp.csr_array, labels: NDArray[np.integer], W: NDArray[np.floating]) -> float:
-    """Share of the rows whose largest score is that of their own class.
+def accuracy(
+    X: sp.csr_array, labels: NDArray[np.integer | np.bool_], W: NDArray[np.floating]
+) -> float:
+    """Share of the rows whose largest score is that of their own class; of label sets, micro F1.
 
     A label of -1 stands for a class that was not trained, so it is never right.
     """
     W = np.asarray(W, dtype=np.float64)
+    if labels.ndim == 2:
+        predicted = np.concatenate([scores > 0 for _, scores in _scores(X, W)])
+        found = int(np.count_nonzero(predicted & labels))
+        return 2 * found / max(1, int(predicted.sum() + labels.sum()))
     right = sum(
         int(np.count_nonzero(scores.argmax(axis=1) == labels[part]))
         for part, scores in _scores(X, W)
@@ -56,9 +63,11 @@ def accuracy(X: sp.csr_array, labels: NDArray[np.integer], W: NDArray[np.floatin
 
 
 def _losses(
-    problem: Problem, scores: NDArray[np.float64], labels: NDArray[np.integer]
+    problem: Problem, scores: NDArray[np.float64], labels: NDArray[np.integer | np.bool_]
 ) -> NDArray[np.float64]:
     """loss_i for some rows, whose scores are overwritten."""
+    if problem.multilabel:
+        return _powers(problem, 1.0 - np.where(labels, scores, -scores)).sum(axis=1)
     own = (np.arange(len(scores)), labels)
     margin = scores[own]
     if problem.formulation == "logistic":
@@ -66,10 +75,14 @@ def _losses(
     is_relative = problem.formulation != "one_vs_rest"
     slack = np.add(scores, (1.0 - margin)[:, None] if is_relative else 1.0, out=scores)
     slack[own] = 0.0 if is_relative else 1.0 - margin
-    np.maximum(slack, 0.0, out=slack)
-    if problem.loss == "squared_hinge":
-        np.square(slack, out=slack)
+    _powers(problem, slack)
     return slack.max(axis=1) if problem.formulation == "crammer_singer" else slack.sum(axis=1)
+
+
+def _powers(problem: Problem, slack: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Overwrite margins that are missing by their losses; return them."""
+    np.maximum(slack, 0.0, out=slack)
+    return np.square(slack, out=slack) if problem.loss == "squared_hinge" else slack
 
 
 def _scores(X: sp.csr_array, W: NDArray[np.float64]) -> Iterator[tuple[slice, NDArray[np.float64]]]:

@@ -100,42 +100,6 @@ def pictures(result: dict[str, Any]) -> str:
     return "\n\n".join(links)
 
 
-def speed(result: dict[str, Any]) -> str:
-    """Draw seconds of manyclass and LinearSVC to an excess of 1e-3; return the picture's link."""
-    labels, ours, theirs = map(list, zip(*seconds_of_pairs(result), strict=True))
-    places = range(len(labels))
-    with plt.rc_context():
-        figure, axes = plt.subplots(figsize=(5.8, 3.6), layout="constrained")
-        axes.hlines(places, ours, theirs, color="0.8", lw=3, zorder=1)
-        axes.scatter(ours, places, 60, color="#0072B2", label="manyclass", zorder=2)
-        axes.scatter(theirs, places, 60, color="#D55E00", marker="s", label="LinearSVC", zorder=2)
-        for place_of, own, other in zip(places, ours, theirs, strict=True):
-            axes.text(other * 1.25, place_of, f"{other / own:.1f} times", va="center")
-        axes.set_yticks(places, labels)
-        axes.set_xscale("log")
-        axes.xaxis.set_major_formatter("{x:g}")
-        axes.set_xlim(right=max(theirs) * 5)
-        axes.set_xlabel("seconds to within 0.1 % of the optimum, one thread")
-        axes.spines[["top", "right"]].set_visible(False)
-        axes.legend(frameon=False, loc="lower right")
-        figure.savefig(place(FIGURES / "speed.png"), dpi=160)
-        plt.close(figure)
-    return "![Seconds to an excess of 1e-3, manyclass and LinearSVC](figures/speed.png)"
-
-
-def seconds_of_pairs(result: dict[str, Any]) -> list[tuple[str, float, float]]:
-    """Return data, seconds of manyclass and of LinearSVC, of Crammer-Singer."""
-    pairs = []
-    for entry in result["entries"]:
-        if entry["problem"] == "crammer_singer":
-            reached = {s["name"]: s["levels"].get("0.001") for s in entry["solvers"]}
-            ours, theirs = reached.get("manyclass"), reached.get("sklearn_linear_svc")
-            if ours and theirs:
-                label = f"{entry['data']}, {entry['k']:,} classes"
-                pairs.append((label, ours["seconds"], theirs["seconds"]))
-    return sorted(pairs, key=lambda pair: pair[2] / pair[1])
-
-
 def draw_excess(axes: Axes, entry: Entry) -> None:
     """(P - P*)/P* against seconds, both logarithmic."""
     lowest, highest = _EXCESS_SHOWN

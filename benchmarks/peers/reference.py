@@ -102,7 +102,7 @@ def _store(key: str, data: Data, found: Reference) -> None:
 
 def main() -> None:
     """Find and store the optima of some data sets."""
-    datasets = find_datasets()
+    datasets = find_datasets(multilabel=True)
     parser = argparse.ArgumentParser(prog="python -m benchmarks.peers.reference")
     parser.add_argument(
         "--data",
@@ -114,13 +114,14 @@ def main() -> None:
     parser.add_argument("--cost", type=float, default=1.0, help="C (default: 1)")
     parser.add_argument("--limit", type=float, default=180.0, help="seconds for each problem")
     arguments = parse(parser, data=[tiny.NAME], limit=0.5)
+    problems = [PROBLEMS[chosen] for chosen in arguments.problems]
     for name in arguments.data:
         skipped, reason = datasets[name].skip()
         if skipped:
             print(f"{name}: skipped, {reason}")
             continue
         data = datasets[name].load()
-        for problem in (PROBLEMS[chosen] for chosen in arguments.problems):
+        for problem in (each for each in problems if each.multilabel == data.multilabel):
             _improve(name, data, problem, arguments.cost, arguments.limit)
 
 

@@ -3,6 +3,7 @@
     python -m benchmarks.peers.run [--data news20 sector] [--problems crammer_singer] [--quick]
 
 prints Markdown tables and writes latest.json, which ``python -m benchmarks.peers.plots`` draws.
+Problems and data sets that do not fit each other, one class per row and label sets, are left out.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ from measuring.results import RESULTS
 
 def main() -> None:
     """Run what the command line asks for."""
-    datasets, solvers = find_datasets(), find_solvers()
+    datasets, solvers = find_datasets(multilabel=True), find_solvers()
     arguments = parse(
         _parser(datasets, solvers),
         data=[tiny.NAME],
@@ -42,7 +43,7 @@ def main() -> None:
     chosen = _usable(_named(arguments.solvers, solvers), skipped)
     if not chosen:
         sys.exit(f"no solver can be used here: {skipped}")
-    path = arguments.output / "latest.json"
+    path = arguments.output / arguments.file
     old = report.read(path) if arguments.update else {}
     result = {
         **header(old, {solver.package for solver in chosen}),
@@ -51,7 +52,8 @@ def main() -> None:
     }
     for dataset in _usable(_named(arguments.data, datasets), skipped):
         data = dataset.load()
-        for problem in (PROBLEMS[name] for name in arguments.problems):
+        problems = [PROBLEMS[name] for name in arguments.problems]
+        for problem in (each for each in problems if each.multilabel == data.multilabel):
             seconds = limits.get(dataset.name, limit)
             entry = _measure(dataset.name, data, problem, chosen, seconds, arguments)
             # Written each time, so that Ctrl-C leaves what has been measured.
@@ -81,8 +83,9 @@ def _parser(
     limit_help = "seconds that a single fit may need: a number, NAME=NUMBER for single data sets"
     add("--time-limit", nargs="+", default=["3"], help=limit_help)
     add("--reference-limit", type=float, default=60.0, help="seconds to find an unknown P*")
-    add("--output", type=Path, default=RESULTS, help="folder of latest.json")
-    add("--update", action="store_true", help="keep what is in latest.json and not measured now")
+    add("--output", type=Path, default=RESULTS, help="folder of the file")
+    add("--file", default="latest.json", help="name of the file with the results")
+    add("--update", action="store_true", help="keep what is in the file and not measured now")
     return parser
 
 

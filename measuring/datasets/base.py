@@ -6,6 +6,7 @@ import importlib
 import pkgutil
 import zlib
 from abc import ABC, abstractmethod
+from collections.abc import Sequence, Set
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Self
@@ -24,15 +25,16 @@ class Data:
     X, X_test : sparse array of shape (n, d), (n_test, d)
         CSR, float32, int32 indices.
     labels, labels_test : ndarray of shape (n,), (n_test,)
-        0..k-1; -1 in the test part for a class that the training part doesn't have.
+        0..k-1; -1 in the test part for a class that the training part doesn't have. Of rows with
+        label sets: bool, of shape (n, k), (n_test, k).
     n_classes : int
         k.
     """
 
     X: sp.csr_array
-    labels: NDArray[np.int32]
+    labels: NDArray[Any]
     X_test: sp.csr_array
-    labels_test: NDArray[np.int32]
+    labels_test: NDArray[Any]
     n_classes: int
 
     @classmethod
@@ -44,6 +46,25 @@ class Data:
         place = np.minimum(np.searchsorted(classes, test[1]), len(classes) - 1)
         labels_test = np.where(classes[place] == test[1], place, -1)
         return cls(X, labels.astype(np.int32), X_test, labels_test.astype(np.int32), len(classes))
+
+    @classmethod
+    def from_label_sets(
+        cls, train: tuple[Any, Sequence[Set[Any]]], test: tuple[Any, Sequence[Set[Any]]]
+    ) -> Self:
+        """Bring two pairs (X, sets) to a common number of features; labels are of the first."""
+        n_features = max(train[0].shape[1], test[0].shape[1])
+        X, X_test = (_rows(part[0], n_features) for part in (train, test))
+        classes = sorted(set().union(*train[1]))
+        labels, labels_test = (
+            np.array([[label in found for label in classes] for found in part[1]], dtype=bool)
+            for part in (train, test)
+        )
+        return cls(X, labels, X_test, labels_test, len(classes))
+
+    @property
+    def multilabel(self) -> bool:
+        """Whether rows have label sets."""
+        return self.labels.ndim == 2
 
     @cached_property
     def fingerprint(self) -> str:
@@ -73,10 +94,13 @@ class BaseDataset(ABC):
         What the command line calls it.
     default : bool
         Whether it is part of a run that names no data sets.
+    multilabel : bool
+        Whether rows have label sets.
     """
 
     name: str
     default: bool = True
+    multilabel: bool = False
 
     def skip(self) -> tuple[bool, str]:
         """Say whether it can't be used here, and why."""
@@ -87,15 +111,19 @@ class BaseDataset(ABC):
         """Read or make it; called only if ``skip`` said no."""
 
 
-def find_datasets() -> dict[str, BaseDataset]:
-    """Collect ``DATASETS`` of every file in this folder, by name; "tiny" is for quick forms."""
+def find_datasets(*, multilabel: bool = False) -> dict[str, BaseDataset]:
+    """Collect ``DATASETS`` of every file in this folder, by name; "tiny" is for quick forms.
+
+    Data sets with label sets are left out, or with ``multilabel`` at the end.
+    """
     package = importlib.import_module(__package__)
     modules = [
         importlib.import_module(f"{__package__}.{module.name}")
         for module in pkgutil.iter_modules(package.__path__)
     ]
     found = [dataset for module in modules for dataset in getattr(module, "DATASETS", [])]
-    return {dataset.name: dataset for dataset in found}
+    found.sort(key=lambda dataset: dataset.multilabel)
+    return {dataset.name: dataset for dataset in found if multilabel or not dataset.multilabel}
 
 
 def sklearn_rows(

@@ -1,6 +1,7 @@
-"""Dense embeddings: TruncatedSVD of the real text data sets, rows of unit length; and made-up ones.
+"""Dense embeddings, rows of unit length: of sentences, TruncatedSVD of text, and made-up ones.
 
-Those of real text take up to a minute to make and are kept in the folder build/embeddings.
+TruncatedSVD of the real text data sets takes up to a minute and is kept in the folder
+build/embeddings.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from sklearn.decomposition import TruncatedSVD
 from sklearn.preprocessing import normalize
 
 from measuring.datasets.base import BaseDataset, Data
-from measuring.datasets.real import RealDataset
+from measuring.datasets.real import RealDataset, folder_of_data
 
 CACHE = Path(__file__).resolve().parents[2] / "build" / "embeddings"
 PARTS = ("X", "labels", "X_test", "labels_test")
@@ -51,6 +52,31 @@ class TextEmbeddings(BaseDataset):
         )
         known = data.labels_test >= 0
         return X, data.labels, X_test[known], data.labels_test[known]
+
+
+class SentenceEmbeddings(BaseDataset):
+    """Sentence embeddings of a file NAME.minilm.npz, which has X, y, Xt and yt."""
+
+    default = False
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def skip(self) -> tuple[bool, str]:
+        """Skip where the file is absent."""
+        path = self._path()
+        reason = f"no {path.name}; set MANYCLASS_DATA to the folder with it"
+        return (False, "") if path.is_file() else (True, reason)
+
+    def load(self) -> Data:
+        """Read both parts."""
+        with np.load(self._path()) as file:
+            X, y, X_test, y_test = (file[name] for name in ("X", "y", "Xt", "yt"))
+        X, X_test = (normalize(part.astype(np.float32)) for part in (X, X_test))
+        return Data.from_parts((X, y), (X_test, y_test))
+
+    def _path(self) -> Path:
+        return folder_of_data() / f"{self.name}.minilm.npz"
 
 
 class MadeUpEmbeddings(BaseDataset):
@@ -100,6 +126,7 @@ DATASETS: list[BaseDataset] = [
     for n_dimensions in (256, 384)
 ]
 DATASETS += [
+    SentenceEmbeddings("banking"),
     MadeUpEmbeddings("embeddings-256", 50_000, 256, 284, 7.0),
     MadeUpEmbeddings("embeddings-768", 60_000, 768, 1000, 8.0),
 ]

@@ -55,6 +55,20 @@ class RealDataset(BaseDataset):
         return [folder / f"{self.name}{part}{self.suffix}.bz2" for part in ("", ".t")]
 
 
+class RealLabelSets(RealDataset):
+    """A pair of files in LIBSVM's multi-label format."""
+
+    multilabel = True
+
+    def __init__(self, name: str) -> None:
+        super().__init__(name, suffix="", default=False)
+
+    def load(self) -> Data:
+        """Read both parts."""
+        train, test = (load_svmlight(path, multilabel=True) for path in self._paths())
+        return Data.from_label_sets(train, test)
+
+
 DATASETS = [
     RealDataset("news20"),
     RealDataset("sector"),
@@ -66,4 +80,6 @@ DATASETS = [
     RealDataset("covtype100k", default=False),
     RealDataset("lshtc1", default=False),
     RealDataset("wordnet", default=False),
+    RealLabelSets("bibtex"),
+    RealLabelSets("delicious"),
 ]

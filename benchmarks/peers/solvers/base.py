@@ -107,6 +107,12 @@ def find_solvers() -> dict[str, BaseSolver]:
     return {solver.name: solver for solver in found}
 
 
+def few_rows(problem: Problem) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
+    """Return three rows of three classes: their fit loads what is loaded late."""
+    labels = np.eye(3, dtype=np.int64) if problem.multilabel else np.arange(3)
+    return np.array([[0.0], [1.0], [2.0]]), labels
+
+
 def weights_from_coef(coef: Any, problem: Problem) -> NDArray[np.floating]:
     """Turn scikit-learn's ``coef_`` into W of shape (d, k).
 

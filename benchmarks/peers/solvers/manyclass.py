@@ -9,8 +9,8 @@ import scipy.sparse as sp
 from numpy.typing import DTypeLike, NDArray
 
 from benchmarks.peers.problems import PROBLEMS, Problem
-from benchmarks.peers.solvers.base import BaseSolver, one_two_five, weights_from_coef
-from manyclass import MulticlassSVC, MultinomialLogisticRegression
+from benchmarks.peers.solvers.base import BaseSolver, few_rows, one_two_five, weights_from_coef
+from manyclass import MulticlassSVC, MultilabelSVC, MultinomialLogisticRegression
 from measuring.datasets.base import sklearn_rows
 
 
@@ -18,6 +18,9 @@ def estimator(problem: Problem, **parameters: Any) -> Any:
     """Return the estimator of a problem, without an intercept."""
     if problem.formulation == "logistic":
         return MultinomialLogisticRegression(fit_intercept=False, **parameters)
+    if problem.multilabel:
+        loss: Any = problem.loss
+        return MultilabelSVC(loss=loss, fit_intercept=False, **parameters)
     chosen: dict[str, Any] = {"formulation": problem.formulation, "loss": problem.loss}
     return MulticlassSVC(**chosen, fit_intercept=False, **parameters)
 
@@ -40,7 +43,7 @@ class Manyclass(BaseSolver):
         """Keep the data as they are, and fit a few rows, which loads what is loaded late."""
         self.X, self.labels, self.problem = sklearn_rows(X, self.dtype), labels, problem
         self.model = estimator(problem, C=C, max_iter=100_000, n_jobs=self.threads, random_state=0)
-        estimator(problem, n_jobs=self.threads).fit([[0.0], [1.0], [2.0]], [0, 1, 2])
+        estimator(problem, n_jobs=self.threads).fit(*few_rows(problem))
 
     def run(self, tolerance: float) -> None:
         """Fit."""

@@ -11,12 +11,14 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import DTypeLike, NDArray
 from sklearn.linear_model import LogisticRegression, RidgeClassifier, SGDClassifier
+from sklearn.multiclass import OneVsRestClassifier
 from sklearn.svm import LinearSVC
 
 from benchmarks.peers.problems import Problem
 from benchmarks.peers.solvers.base import (
     EPOCHS,
     BaseSolver,
+    few_rows,
     one_two_five,
     weights_from_coef,
 )
@@ -44,7 +46,7 @@ class _Sklearn(BaseSolver):
         self.model = self._model(problem, C)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            self.model.fit([[0.0], [1.0], [2.0]], [0, 1, 2])
+            self.model.fit(*few_rows(problem))
 
     def run(self, tolerance: float) -> None:
         """Fit."""
@@ -60,23 +62,41 @@ class _Sklearn(BaseSolver):
 
 
 class SklearnLinearSVC(_Sklearn):
-    """LinearSVC, its own copy of LIBLINEAR; the tolerance is the largest violation."""
+    """LinearSVC, its own copy of LIBLINEAR; label sets by OneVsRestClassifier.
 
-    name = "sklearn_linear_svc"
+    The tolerance is the largest violation; without the dual problem, it is relative to the first
+    gradient.
+    """
+
     tolerances = one_two_five(2.0, 7)
-    problems = ("crammer_singer", *_ONE_VS_REST)
 
-    def _model(self, problem: Problem, C: float) -> LinearSVC:
+    def __init__(self, name: str, problems: tuple[str, ...], *, dual: bool) -> None:
+        self.name, self.problems, self.dual = name, problems, dual
+        self.default = dual
+
+    def run(self, tolerance: float) -> None:
+        """Fit."""
+        name = "estimator__tol" if self.problem.multilabel else "tol"
+        self.model.set_params(**{name: tolerance}).fit(self.X, self.labels)
+
+    def weights(self) -> NDArray[np.floating]:
+        """Return ``coef_``, turned round."""
+        if not self.problem.multilabel:
+            return super().weights()
+        return np.vstack([each.coef_ for each in self.model.estimators_]).T
+
+    def _model(self, problem: Problem, C: float) -> LinearSVC | OneVsRestClassifier:
         separate = problem.formulation == "one_vs_rest"
-        return LinearSVC(
+        model = LinearSVC(
             multi_class="ovr" if separate else "crammer_singer",
             loss=problem.loss,
-            dual=True,
+            dual=self.dual,
             fit_intercept=False,
             C=C,
             max_iter=10_000_000,
             random_state=0,
         )
+        return OneVsRestClassifier(model) if problem.multilabel else model
 
 
 class SklearnSGD(_Sklearn):
@@ -160,7 +180,14 @@ class SklearnRidge(_Sklearn):
 
 
 SOLVERS = [
-    SklearnLinearSVC(),
+    SklearnLinearSVC(
+        "sklearn_linear_svc",
+        ("crammer_singer", *_ONE_VS_REST, "multilabel", "multilabel_squared"),
+        dual=True,
+    ),
+    SklearnLinearSVC(
+        "sklearn_linear_svc_primal", ("one_vs_rest_squared", "multilabel_squared"), dual=False
+    ),
     SklearnSGD("sklearn_sgd", 1),
     SklearnSGD("sklearn_sgd_2", 2),
     SklearnLogistic("lbfgs"),
