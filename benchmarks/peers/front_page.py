@@ -123,7 +123,7 @@ def picture(result: dict[str, Any]) -> str:
         for axis, (title, row) in zip(axes[:, 0], panels.items(), strict=True):
             _draw(axis, title, row)
         _finish(axes[-1, 0], [pair for row in panels.values() for pair in row])
-        figure.savefig(place(FIGURES / "speed.png"), dpi=200)
+        figure.savefig(place(FIGURES / "speed.png"), dpi=140)
         plt.close(figure)
     return f"![{_ALT}](figures/speed.png)"
 

@@ -39,11 +39,14 @@ class Limits:
         Runs per median.
     seconds : float
         A sweep ends before a run that seems to need more; repeats of one run end before it, too.
+    fewest : int, default=1
+        Runs per median, however long they take.
     """
 
     levels: tuple[float, ...]
     repeats: int
     seconds: float
+    fewest: int = 1
 
 
 @dataclass
@@ -75,7 +78,7 @@ class Run:
 
     def repeats_allowed(self, limits: Limits) -> int:
         """Fewer repeats for a long run."""
-        return max(1, min(limits.repeats, int(limits.seconds / self.seconds[0])))
+        return max(limits.fewest, min(limits.repeats, int(limits.seconds / self.seconds[0])))
 
 
 @dataclass

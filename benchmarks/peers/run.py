@@ -80,6 +80,7 @@ def _parser(
     add("--levels", nargs="+", type=float, default=[1e-2, 1e-3, 1e-4, 1e-5], help="(P - P*)/P*")
     add("--cost", type=float, default=1.0, help="C of the problem")
     add("--repeats", type=int, default=5, help="runs per median")
+    add("--fewest", type=int, default=1, help="runs per median of a fit that takes long")
     limit_help = "seconds that a single fit may need: a number, NAME=NUMBER for single data sets"
     add("--time-limit", nargs="+", default=["3"], help=limit_help)
     add("--reference-limit", type=float, default=60.0, help="seconds to find an unknown P*")
@@ -142,7 +143,8 @@ def _measure(
     fitting = [s for s in solvers if problem.name in (*s.problems, *s.accuracy_beside)]
     if not fitting:
         return None
-    limits = Limits(tuple(sorted(arguments.levels, reverse=True)), arguments.repeats, seconds)
+    levels = tuple(sorted(arguments.levels, reverse=True))
+    limits = Limits(levels, arguments.repeats, seconds, arguments.fewest)
     task = Task(data, problem, arguments.cost)
     reference = reference_for(name, data, problem, arguments.cost, arguments.reference_limit)
     sweeps, reference = race(fitting, task, limits, reference)

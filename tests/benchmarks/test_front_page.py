@@ -54,6 +54,6 @@ def test_the_picture_has_a_panel_for_each_kind_of_data(monkeypatch):
     assert link.endswith("for manyclass and scikit-learn](figures/speed.png)")
     assert front_page.picture_of_readme(RESULT) == link.replace("(figures", "(docs/figures")
     drawn = imread(results.place(results.FIGURES / "speed.png"))
-    assert drawn.shape[1] == 920
+    assert drawn.shape[1] == 644
     assert drawn[..., :3].min() < 0.1  # text
     assert drawn[0, 0, 3] == 1  # the background is opaque, for dark pages
