@@ -16,6 +16,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from sklearn.exceptions import ConvergenceWarning
+from threadpoolctl import threadpool_limits
 
 from benchmarks.peers.objective import primal
 from benchmarks.peers.problems import Problem
@@ -133,7 +134,8 @@ class Task:
 def measure(solver: BaseSolver, run: Run, task: Task) -> None:
     """Time one run, judge its weights, and note down what it warned of."""
     gc.collect()
-    with warnings.catch_warnings(record=True) as caught:
+    threads = threadpool_limits(solver.threads, "blas")
+    with threads, warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         start = time.perf_counter()
         solver.run(run.tolerance)
