@@ -120,9 +120,7 @@ MEASUREMENTS = (
         "latest.json",
         (
             Section(
-                "development/benchmarks.md",
-                "measured",
-                f"{_TABLES}:all_tables {_PLOTS}:pictures",
+                "development/benchmarks.md", "measured", f"{_TABLES}:all_tables {_PLOTS}:pictures"
             ),
             Section("benchmarks.md", "measured", f"{_TABLES}:short_table"),
         ),
@@ -137,9 +135,8 @@ MEASUREMENTS = (
             " --solvers manyclass sklearn_linear_svc",
             f"{_FRONT} --update --data bibtex --problems multilabel_squared"
             " --solvers manyclass sklearn_linear_svc sklearn_linear_svc_primal",
-            f"{_FRONT} --update --data news20 banking letter --problems logistic"
-            " --solvers manyclass sklearn_logistic_lbfgs sklearn_logistic_newton-cg"
-            " sklearn_logistic_saga",
+            f"{_FRONT} --update --data news20 banking letter --problems logistic --solvers"
+            " manyclass sklearn_logistic_lbfgs sklearn_logistic_newton-cg sklearn_logistic_saga",
         ),
         "front_page.json",
         (
@@ -341,9 +338,7 @@ MEASUREMENTS = (
         "newton_rounds.json",
         (
             Section(
-                "development/clusters_measured.md",
-                "newton",
-                "benchmarks.runs.newton_rounds:table",
+                "development/clusters_measured.md", "newton", "benchmarks.runs.newton_rounds:table"
             ),
         ),
         data="letter covtype100k",
@@ -372,9 +367,7 @@ MEASUREMENTS = (
         "cluster_peers.json",
         (
             Section(
-                "development/clusters_measured.md",
-                "peers",
-                "benchmarks.runs.cluster_peers:table",
+                "development/clusters_measured.md", "peers", "benchmarks.runs.cluster_peers:table"
             ),
         ),
         needs="dask_ml pyspark java",
