@@ -70,7 +70,7 @@ train tiny /dev/null | /dev/null: is not a regular file; choose another name
 --loss log_loss | argument --loss: log_loss requires --solver stochastic
 --formulation adm --loss squared_hinge | argument --loss: adm takes
 --regularize-intercept | argument --regularize-intercept: requires --formulation logistic
---weights sparse --formulation lee_lin_wahba | tiny: the weights of this formulation are always dense, not sparse; use --weights auto, or
+--weights sparse --formulation lee_lin_wahba | tiny: the weights of this formulation are always
 --checkpoint nix/c | cannot write to nix/c: no such file or directory
 --checkpoint tiny | cannot write to tiny: is not a folder
 --resume nix | nix: no such file or directory; check the name
