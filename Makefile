@@ -20,8 +20,8 @@ EVERYTHING := -Ccmake.define.MANYCLASS_INSTRUCTION_SETS="baseline;avx2;avx512" -
 NATIVE := -Ccmake.define.MANYCLASS_INSTRUCTION_SETS=native -Ccmake.define.MANYCLASS_TESTS=OFF
 STUB := src/manyclass/_core.pyi
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
-# Installing is faster without bytecode, which is written when a module is first imported.
-export PIP_NO_COMPILE := 1
+# Installing is faster without bytecode, which is written when a module is first imported: pip reads 0 as "no".
+export PIP_NO_COMPILE := 0
 
 .PHONY: help demo test test-rest test-all trials lint format stub measure experiments docs wheel clean
 
@@ -50,13 +50,15 @@ $(VENV)/with-build: $(VENV)/created pyproject.toml
 	$(BIN)/python -m pip install -q cmake ninja $(shell sed -n 's/^requires = \[\(.*\)\]/\1/p' pyproject.toml | tr -d ,)
 	touch $@
 
-# Python files are used in place; only the core is compiled. Both builds share the objects of kernels.
+# Python files are used in place; only the core is compiled. Both builds share the objects of kernels. In the
+# developers' build, warnings of the compiler are errors.
 $(VENV)/built $(VENV)/built-native: $(VENV)/with-build $(SOURCES)
-	@echo "Compiling the core, once: some minutes on two cores"
+	@echo "Compiling the core: some minutes on two cores"
 	@mkdir -p build
 	@set -o pipefail; NINJA_STATUS="[%f of %t, %W left] " $(INSTALL) $(if $(findstring native,$@),$(NATIVE),$(EVERYTHING)) -e . 2>&1 | tee build/install.log \
 	  | sed -n -u -E 's/^ *(\[[0-9]+ of [0-9]+, [^]]*\]).*\/([^/ ]*\/[^/ ]*)\.o$$/\1 \2/p' \
 	  || { tail -n 60 build/install.log; exit 1; }
+	@if [ $@ = $(VENV)/built ] && grep "/cpp/.*warning: " build/install.log; then exit 1; fi
 	touch $@
 
 # One stamp for each group of dependencies of pyproject.toml.
@@ -80,7 +82,7 @@ $(VENV)/with-ray $(VENV)/with-spark: $(VENV)/with-test
 	-$(BIN)/python -m pip install -q $(shell sed -n 's/^$(@F:with-%=%) = \[\(.*\)\]/\1/p' pyproject.toml | tr -d ,)
 	touch $@
 
-demo: $(if $(wildcard $(VENV)/built),$(VENV)/built,$(VENV)/built-native)
+demo: $(VENV)/built$(if $(wildcard $(VENV)/built)$(filter-out demo,$(MAKECMDGOALS)),,-native)
 	$(BIN)/manyclass demo
 
 test: $(VENV)/with-test

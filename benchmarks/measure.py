@@ -45,12 +45,13 @@ def main(argv: Sequence[str] | None = None) -> int:
     if options.list:
         print("\n".join(map(line, chosen)))
         return 0
-    return measure_all([each for each in chosen if options.only or state(each) != "current"])
+    named = options.only is not None
+    return measure_all([each for each in chosen if named or state(each) != "current"], named=named)
 
 
 def state(measurement: Measurement) -> str:
     """Return "never", "old" or "current"."""
-    result = read_results(RESULTS / measurement.file)
+    result = _results(measurement)
     if not result:
         return "never"
     return "current" if is_current(result, measurement.code) else "old"
@@ -58,7 +59,7 @@ def state(measurement: Measurement) -> str:
 
 def line(measurement: Measurement) -> str:
     """Describe a measurement: its state, when and where it was measured, how long it takes."""
-    result = read_results(RESULTS / measurement.file)
+    result = _results(measurement)
     when = dates(result)[-1] if result else ""
     cpu = result.get("machine", {}).get("cpu", "")
     commit = result.get("commit", "")
@@ -69,13 +70,26 @@ def line(measurement: Measurement) -> str:
     return f"{known} {'; '.join(notes)}".rstrip()
 
 
-def measure_all(chosen: Sequence[Measurement]) -> int:
-    """Run measurements in turn; a failing one does not keep the others from running."""
+def _results(measurement: Measurement) -> dict[str, Any]:
+    """Return the results of a measurement; an empty dict if there are none or they are damaged."""
+    try:
+        return read_results(RESULTS / measurement.file)
+    except ValueError:
+        return {}
+
+
+def measure_all(chosen: Sequence[Measurement], *, named: bool = False) -> int:
+    """Run measurements in turn; a failing one does not keep the others from running.
+
+    With `named`, a measurement that is skipped counts as failed.
+    """
     failed: dict[str, str] = {}
     status = 0
     for number, each in enumerate(chosen, 1):
         if missing := each.missing():
             print(f"{each.name}: skipped, {missing}", flush=True)
+            if named:
+                failed[each.name] = missing
             continue
         takes = f", takes {each.duration}" if each.duration else ""
         print(f"{each.name} ({number} of {len(chosen)}{takes})", flush=True)
@@ -83,7 +97,10 @@ def measure_all(chosen: Sequence[Measurement]) -> int:
             if reason := failure(each):
                 failed[each.name] = reason
         except KeyboardInterrupt:
-            print(f"\nStopped; the next call begins with {each.name}", file=sys.stderr)
+            again = f"the next call begins with {each.name}"
+            if state(each) == "current":
+                again = f"python -m benchmarks.page --only {each.name} fills its pages"
+            print(f"\nStopped; {again}", file=sys.stderr)
             status = INTERRUPTED
             break
     for name, reason in failed.items():
@@ -95,7 +112,7 @@ def failure(measurement: Measurement) -> str:
     """Measure and fill the sections; say what failed, an empty string if nothing did."""
     try:
         result = measure(measurement)
-    except (OSError, MeasurementError) as error:
+    except (OSError, ValueError, MeasurementError) as error:
         return f"{error}; its earlier results stay"
     try:
         page.fill(measurement, result)
@@ -124,8 +141,9 @@ def measure(measurement: Measurement) -> dict[str, Any]:
         path = Path(folder, measurement.file)
         if not path.exists():
             raise MeasurementError(f"no {measurement.file} was written")
+        result = read_results(path)
         path.replace(RESULTS / measurement.file)
-    return read_results(RESULTS / measurement.file)
+    return result
 
 
 if __name__ == "__main__":

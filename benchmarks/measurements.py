@@ -147,6 +147,7 @@ MEASUREMENTS = (
         duration="10 minutes",
         data="news20 sector letter banking bibtex",
         needs="matplotlib",
+        code=(*CORE, "multilabel"),
     ),
     Measurement(
         "growth",
@@ -221,6 +222,7 @@ MEASUREMENTS = (
         ),
         data="news20 sector",
         needs="matplotlib",
+        code=(*CORE, "estimators"),
     ),
     Measurement(
         "stochastic",

@@ -12,7 +12,7 @@ from typing import Any
 ROOT = Path(__file__).resolve().parents[1]
 # Packages of src/manyclass; "cpp" is the core. All fits depend on the first ones.
 CORE = ("cpp", "problem", "rows", "solvers", "training")
-PACKAGES = (*CORE, "arrays", "distributed", "model_selection")
+PACKAGES = (*CORE, "arrays", "distributed", "estimators", "model_selection", "multilabel")
 _CPP = re.compile(
     r"""(?P<kept>"(?:\\.|[^"\\\n])*"|'(?:\\.|[^'\\\n])')|//[^\n]*|/\*.*?\*/""", re.DOTALL
 )

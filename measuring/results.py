@@ -41,9 +41,18 @@ def place(path: Path) -> Path:
 
 
 def read_results(path: Path) -> dict[str, Any]:
-    """Read saved results; an empty dict when there are none."""
+    """Read saved results; an empty dict when there are none.
+
+    Raises
+    ------
+    ValueError
+        If the file is damaged.
+    """
     path = place(path)
-    return dict(json.loads(path.read_text())) if path.exists() else {}
+    try:
+        return dict(json.loads(path.read_text())) if path.exists() else {}
+    except ValueError as error:
+        raise ValueError(f"{path} is damaged, restore or delete it: {error}") from None
 
 
 def write_results(path: Path, results: dict[str, Any]) -> None:
@@ -66,4 +75,4 @@ def write_between(path: Path, marker: str, text: str) -> None:
     begin, end = f"<!-- {marker} -->", f"<!-- end of {marker} -->"
     before, rest = path.read_text().split(begin)
     after = rest.split(end)[1]
-    path.write_text(f"{before}{begin}\n\n{text.strip()}\n\n{end}{after}")
+    write_whole(path, f"{before}{begin}\n\n{text.strip()}\n\n{end}{after}")

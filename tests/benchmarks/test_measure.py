@@ -134,6 +134,13 @@ def test_results_without_a_fingerprint_are_old(project):
     assert measure.state(tiny()) == "old"
 
 
+def test_damaged_results_are_measured_again(project, monkeypatch):
+    (project / "tiny.json").write_text('{"code": ')
+    assert measure.state(tiny()) == "never"
+    assert run(monkeypatch, [tiny()]) == 0
+    assert measure.state(tiny()) == "current"
+
+
 def test_a_failing_measurement_leaves_the_old_result_and_the_others_run(
     project, monkeypatch, capsys
 ):
@@ -171,6 +178,7 @@ def test_missing_needs_skip_a_measurement(project, monkeypatch, capsys):
     assert run(monkeypatch, [tiny(needs="json no_such_module")]) == 0
     assert capsys.readouterr().out == "tiny: skipped, needs no_such_module\n"
     assert not (project / "tiny.json").exists()
+    assert run(monkeypatch, [tiny(needs="no_such_module")], "--only", "tiny") == 1
 
 
 def test_missing_data_skip_a_measurement(tmp_path, monkeypatch):
