@@ -39,6 +39,7 @@ def write(folder: Path) -> None:
         ("inverse dependency", dependency_table),
         ("one-vs-rest", one_vs_rest_table),
         ("exact", exact_table),
+        ("cutting planes", cutting_plane_table),
     ):
         write_between(page, marker, table(results))
 
@@ -128,6 +129,24 @@ def exact_table(results: Results) -> str:
                     "not run" if points is None else _seconds(exact_seconds_to(level, points))
                 )
             lines.append(_line(name, f"{100 * level:.2f} %", *cells))
+    return "\n".join(lines)
+
+
+def cutting_plane_table(results: Results) -> str:
+    """Return the seconds of cutting planes and ``MulticlassSVC``, measured one after the other."""
+    solvers = ["cutting plane", "MulticlassSVC", "ratio"]
+    lines = _head(["data"], ["accuracy", *solvers, "cutting plane ended after", "at a gap of"])
+    for name, found in results.items():
+        beside = found.get("cutting_planes")
+        if not beside:
+            continue
+        end = beside["cutting plane"][-1]
+        for level in final_levels({"exact": beside}):
+            slow, fast = (exact_seconds_to(level, beside[solver]) for solver in solvers[:2])
+            ratio = f"{slow / fast:.0f}" if np.isfinite(slow) else "-"
+            cells = [f"{100 * level:.2f} %", _seconds(slow), _seconds(fast), ratio]
+            cells += [f"{end['seconds']:.2g}", f"{end['relative_gap']:.1g}"]
+            lines.append(_line(name, *cells))
     return "\n".join(lines)
 
 

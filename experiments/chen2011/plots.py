@@ -31,6 +31,7 @@ LOOK_OF = dict(zip(METHODS, LOOKS, strict=True)) | {
     "K-binaryLR": ("#E69F00", "P"),
     "MulticlassSVC": ("black", "*"),
     "LinearSVC": ("0.55", "X"),
+    "cutting plane": ("#8C564B", "d"),
 }
 Found = dict[str, Any]
 
@@ -122,7 +123,10 @@ def draw_exact(axes: Axes, found: Found) -> None:
         curve = curves_of(found, method)[-1]
         style = {"color": LOOK_OF[method][0], "marker": LOOK_OF[method][1], "label": method}
         axes.plot(curve["seconds"], 100 * middle(curve), "-", markersize=3.5, lw=1.3, **style)
-    for method, points in found["exact"].items():
+    exact = dict(found["exact"])
+    if found.get("cutting_planes"):
+        exact["cutting plane"] = found["cutting_planes"]["cutting plane"]
+    for method, points in exact.items():
         style = {"color": LOOK_OF[method][0], "marker": LOOK_OF[method][1], "label": method}
         xs, ys = ([point[key] for point in points] for key in ("seconds", "accuracy"))
         axes.plot(xs, 100 * np.array(ys), "-", markersize=6, lw=1.3, zorder=4, **style)

@@ -1,9 +1,11 @@
 """The experiments of Chen et al. 2011, figures 1 to 4.
 
-    python -m experiments.chen2011.run [--only news20 mnist] [--page-only] [--quick]
+    python -m experiments.chen2011.run [--only news20 mnist] [--cutting-planes] [--page-only]
+        [--quick]
 
 measures one data set after the other, writes results/NAME.json, then makes the figures and the
-tables of README.md from all that is saved.
+tables of README.md from all that is saved. With --cutting-planes only the cutting planes of figure
+4, and MulticlassSVC next to them, are measured and added to the saved results.
 """
 
 from __future__ import annotations
@@ -17,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from experiments.chen2011 import exact, page, training
-from experiments.chen2011.measured import save
+from experiments.chen2011.measured import read_all, save
 from experiments.chen2011.settings import ONE_VS_REST, SETTINGS, Setting, checkpoints, row_order
 from measuring.datasets.base import Data
 from measuring.datasets.tiny import TINY
@@ -27,7 +29,7 @@ from measuring.quick import parse
 HERE = Path(__file__).parent
 # Of the machines with an alpha of their own: binary ones take the most time.
 N_SEEDS_OWN = 3
-QUICK = Setting(TINY, (50, 100), 1200, 1100, n_seeds=3, alphas=(1e-3, 1e-2))
+QUICK = Setting(TINY, (50, 100), 1200, 1100, n_seeds=3, alphas=(1e-3, 1e-2), cutting_seconds=0.5)
 
 
 def measure(setting: Setting, data: Data) -> dict[str, Any]:
@@ -59,8 +61,18 @@ def measure(setting: Setting, data: Data) -> dict[str, Any]:
         "held_out": searched,
         "held_out_one_vs_rest": beside,
         "exact": found,
+        "cutting_planes": cutting_planes(setting, data, best["SVM"]) if setting.peer else None,
         "by_size": by_size,
         "one_vs_rest": binary,
+    }
+
+
+def cutting_planes(setting: Setting, data: Data, alpha: float) -> dict[str, Any]:
+    """Measure the cutting planes, and before them the tolerances of ``MulticlassSVC``."""
+    return {
+        "date": time.strftime("%Y-%m-%d"),
+        "MulticlassSVC": exact.exact_curve(data, alpha),
+        "cutting plane": exact.cutting_plane_curve(data, alpha, setting.cutting_seconds),
     }
 
 
@@ -135,7 +147,8 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--only", nargs="+", choices=SETTINGS, default=list(SETTINGS))
     parser.add_argument("--page-only", action="store_true", help="page from the saved results")
-    options = parse(parser, only=["news20"], page_only=False)
+    parser.add_argument("--cutting-planes", action="store_true", help="measure only these")
+    options = parse(parser, only=["news20"], page_only=False, cutting_planes=False)
     for name in [] if options.page_only else options.only:
         setting = QUICK if options.quick else SETTINGS[name]
         skipped, reason = setting.dataset.skip()
@@ -143,7 +156,15 @@ def main() -> None:
             print(f"{name} skipped: {reason}")
             continue
         print(name, flush=True)
-        save(HERE / "results" / f"{name}.json", measure(setting, setting.dataset.load()))
+        path, data = HERE / "results" / f"{name}.json", setting.dataset.load()
+        if options.cutting_planes and not setting.peer:
+            continue
+        if options.cutting_planes:
+            found = read_all(path.parent)[name]
+            added = cutting_planes(setting, data, found["alpha"]["SVM"])
+            save(path, {**found, "cutting_planes": added})
+        else:
+            save(path, measure(setting, data))
     page.write(HERE)
 
 

@@ -46,7 +46,10 @@ class Setting:
     alphas : tuple of float
         Tried; shifted where rows are not of unit length.
     peer : bool
-        Whether scikit-learn's solver, which keeps W and its gradient dense, is run.
+        Whether solvers that keep W and more of its size dense are run: scikit-learn's and the
+        cutting planes.
+    cutting_seconds : float
+        CPU seconds of the cutting planes, at most.
     """
 
     dataset: BaseDataset
@@ -57,6 +60,7 @@ class Setting:
     methods: tuple[str, ...] = tuple(METHODS)
     alphas: tuple[float, ...] = ALPHAS
     peer: bool = True
+    cutting_seconds: float = 60.0
 
 
 _MADE_UP = (5_000, 15_000, 50_000, 150_000)

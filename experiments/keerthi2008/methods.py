@@ -62,7 +62,8 @@ class Curve:
     dual: list[float] = field(default_factory=list)
     primal: list[float] = field(default_factory=list)  # LIBLINEAR, which has no D to show
     accuracy: list[float] = field(default_factory=list)
-    steps: list[int] = field(default_factory=list)  # loops or steps so far
+    steps: list[int] = field(default_factory=list)  # shrunk loops or steps so far
+    epochs: list[int] = field(default_factory=list)  # of LIBLINEAR, none
 
     def as_dict(self) -> dict[str, Any]:
         """Return its numbers, rounded, ready for JSON."""
@@ -116,6 +117,7 @@ def record(method: str, split: Split, problem: Problem, best: float, limit: floa
             curve.dual.append(dual)
             curve.accuracy.append(float(right.mean()))
             curve.steps.append(loops)
+            curve.epochs.append(progress.record.epoch)
         spent += time.perf_counter() - now
         return ends
 

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from experiments import MissingDataError
+from experiments.keerthi2008 import classes_apart
 from experiments.keerthi2008.data import OURS, PAPER, dataset
 from experiments.keerthi2008.tables import MACHINES, PAPER_P, p_value
 from experiments.keerthi2008.tables import PAPER as PAPER_ACCURACY
@@ -53,6 +54,28 @@ def curve_table(figure: str) -> str:
             cells += [f"{curve['seconds'][-1]:.3g}", f"{end:.1g}"]
             cells += [f"{100 * max(curve['accuracy']):.2f}"]
             lines.append(f"| {name} | {curve['method']} | {' | '.join(cells)} |")
+    return "\n".join(lines)
+
+
+def orders() -> str:
+    """Section 3: seconds and epochs of two orders to each level, and the ratio of the seconds."""
+    lines = [
+        "| data | order | "
+        + " | ".join(f"seconds to {level:g}" for level in LEVELS[:3])
+        + f" | epochs to {LEVELS[2]:g} | times as long, to {LEVELS[2]:g} |",
+        "|---|---|" + "--:|" * 5,
+    ]
+    for name, panel in read_results(HERE / "results" / "section3.json").items():
+        first = seconds_to(panel["curves"][0], panel["optimum"], LEVELS[2])
+        for curve in panel["curves"]:
+            cells = [seconds_to(curve, panel["optimum"], level) for level in LEVELS[:3]]
+            reached = np.flatnonzero(excess(curve, panel["optimum"]) <= LEVELS[2])
+            epochs = f"{curve['epochs'][reached[0]]:,}" if len(reached) else "-"
+            both = "-" not in (first, cells[2])
+            times = f"{float(cells[2]) / float(first):.3g}" if both else "-"
+            order = "sequential" if curve["method"] == "SDM" else curve["method"]
+            cells += [epochs, times]
+            lines.append(f"| {name.split()[0]} | {order} | {' | '.join(cells)} |")
     return "\n".join(lines)
 
 
@@ -209,7 +232,10 @@ def main() -> None:
         write_between(page, figure, curve_table(figure))
     write_between(page, "figure3 accuracy", accuracy_table())
     write_between(page, "updates", updates())
+    write_between(page, "section3", orders())
     write_between(page, "figure5", steady_states())
+    apart = read_results(HERE / "results" / "classes_apart.json")
+    write_between(page, "classes apart", classes_apart.table(apart))
     write_between(page, "seeding", seeding())
     write_between(page, "accuracies", accuracies())
     write_between(page, "significance", significance())

@@ -1,4 +1,4 @@
-"""Draw figures 1 to 5 and that of section 2.2 from the saved results.
+"""Draw figures 1 to 5 and the curves of sections 2.2 and 3 from the saved results.
 
 python -m experiments.keerthi2008.plots
 """
@@ -85,7 +85,7 @@ def draw_figure5() -> None:
 def main() -> None:
     """Draw all."""
     parse(argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0]))
-    for figure in ("figure1", "figure2", "figure3", "figure4", "section22"):
+    for figure in ("figure1", "figure2", "figure3", "figure4", "section22", "section3"):
         draw(figure)
     draw_figure5()
 

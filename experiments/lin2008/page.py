@@ -14,6 +14,7 @@ import matplotlib as mpl
 mpl.use("Agg")
 import matplotlib.pyplot as plt
 
+from experiments.lin2008 import regimes
 from measuring.quick import parse
 from measuring.results import place, read_results, write_between
 
@@ -80,6 +81,7 @@ def main() -> None:
     parse(argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0]))
     write_between(HERE / "README.md", "libsvm", libsvm_table())
     write_between(HERE / "README.md", "kernels", kernels_table())
+    write_between(HERE / "README.md", "regimes", regimes.table(results("regimes")))
     draw_growth()
 
 

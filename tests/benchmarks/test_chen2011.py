@@ -123,7 +123,9 @@ def test_a_small_run_makes_a_whole_page(data, tmp_path, monkeypatch):
         name = "news20"
 
     monkeypatch.setattr(run, "N_SEEDS_OWN", 2)
-    setting = Setting(Small(), (100, 300), 1200, 1100, n_seeds=2, alphas=(1e-3, 1e-2))
+    setting = Setting(
+        Small(), (100, 300), 1200, 1100, n_seeds=2, alphas=(1e-3, 1e-2), cutting_seconds=1
+    )
     found = run.measure(setting, data)
     path = tmp_path / "results" / "news20.json"
     measured.save(path, found)
@@ -133,7 +135,14 @@ def test_a_small_run_makes_a_whole_page(data, tmp_path, monkeypatch):
     assert np.shape(again["by_size"][0]["accuracies"]) == (2, 2)
     assert again["exact"]["MulticlassSVC"][-1]["relative_gap"] <= 1e-3
     results = measured.read_all(path.parent)
-    for table in (page.data_table, page.dependency_table, page.one_vs_rest_table, page.exact_table):
+    assert again["cutting_planes"]["cutting plane"][-1]["seconds"] > 0
+    for table in (
+        page.data_table,
+        page.dependency_table,
+        page.one_vs_rest_table,
+        page.exact_table,
+        page.cutting_plane_table,
+    ):
         lines = table(results).splitlines()
         assert len(lines) > 2
         assert len({line.count("|") for line in lines}) == 1

@@ -39,8 +39,8 @@ benchmarks.peers: reference
 benchmarks.runs: consensus_rounds leave_one_out prediction profile
 experiments.alber2017: sweep table1
 experiments.formulations: consistency run
-experiments.keerthi2008: page seeding underflow updates
-experiments.lin2008: libsvm
+experiments.keerthi2008: classes_apart page seeding underflow updates
+experiments.lin2008: libsvm regimes
 """
 SLOW = """
 benchmarks.many_classes: growth run

@@ -1,0 +1,102 @@
+"""Section 4: k binary problems against one problem of all classes, k T(l) against T(k l).
+
+    python -m experiments.keerthi2008.classes_apart [--only mnist] [--quick]
+
+Trains one-vs-rest, Crammer-Singer and Weston-Watkins on growing parts of the rows, C = 1, by
+`solver="sequential_dual"` to a proven gap of 1e-3. The numbers go to results/classes_apart.json.
+"""
+
+from __future__ import annotations
+
+import argparse
+import time
+import warnings
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from experiments import MissingDataError, Split
+from experiments.keerthi2008.data import dataset
+from experiments.keerthi2008.tables import MACHINES
+from experiments.keerthi2008.updates import first_rows
+from experiments.lin2008.libsvm import exponent
+from manyclass import MulticlassSVC
+from measuring.results import read_results, write_results
+
+RESULTS = Path(__file__).parent / "results" / "classes_apart.json"
+DATA = ("news20", "mnist", "covtype100k")
+SHARES = (8, 4, 2, 1)  # all rows divided by these
+REPEATS = 3
+
+
+def seconds_of(formulation: str, split: Split) -> float:
+    """Return the CPU seconds of a fit on one thread."""
+    model = MulticlassSVC(
+        formulation=formulation,
+        solver="sequential_dual",
+        fit_intercept=False,
+        random_state=0,
+        n_jobs=1,
+        max_iter=10_000,
+    )
+    began = time.process_time()
+    model.fit(split.X, split.y)
+    return time.process_time() - began
+
+
+def growth(split: Split, shares: tuple[int, ...], repeats: int) -> dict[str, Any]:
+    """Train on each share of the rows, the formulations in turn; return medians of the seconds."""
+    sizes = [len(split.y) // share for share in shares]
+    found: dict[str, list[float]] = {name: [] for name in MACHINES}
+    for size in sizes:
+        part = first_rows(split, size)
+        runs = [[seconds_of(f, part) for f in MACHINES.values()] for _ in range(repeats)]
+        for name, seconds in zip(MACHINES, np.median(runs, axis=0), strict=True):
+            found[name].append(round(float(seconds), 4))
+    return {"rows": sizes, "date": time.strftime("%Y-%m-%d"), "seconds": found}
+
+
+def table(results: dict[str, Any]) -> str:
+    """Seconds over the rows, the exponent, and the ratio to one-vs-rest with all rows."""
+    lines = [
+        "| data | formulation | "
+        + " | ".join("all rows" if share == 1 else f"1/{share} of the rows" for share in SHARES)
+        + " | exponent | relative to OVR, all rows |",
+        "|---|---|" + "--:|" * (len(SHARES) + 2),
+    ]
+    for data, found in results.items():
+        for name, seconds in found["seconds"].items():
+            points = zip(found["rows"], seconds, strict=True)
+            cells = [f"{s:.3g} s" for s in seconds]
+            cells.append(f"{exponent([{'rows': n, 'seconds': s} for n, s in points]):.2f}")
+            cells.append(f"{seconds[-1] / found['seconds']['OVR'][-1]:.2f}")
+            lines.append(f"| {data} | {name} | {' | '.join(cells)} |")
+    return "\n".join(lines)
+
+
+def main() -> None:
+    """Run what is asked for."""
+    warnings.simplefilter("ignore")
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--only", nargs="+", choices=DATA, default=list(DATA))
+    parser.add_argument("--quick", action="store_true", help="made-up data, a few seconds")
+    args = parser.parse_args()
+    if args.quick:
+        print(table({"tiny": growth(dataset("tiny"), SHARES, 1)}))
+        return
+    for name in args.only:
+        try:
+            split = dataset(name)
+        except MissingDataError as error:
+            print(f"{name}: skipped: {error}")
+            continue
+        found = growth(split, SHARES, REPEATS)
+        results = read_results(RESULTS)
+        results[name] = found
+        write_results(RESULTS, results)
+        print(name, found, flush=True)
+
+
+if __name__ == "__main__":
+    main()
