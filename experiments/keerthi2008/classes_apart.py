@@ -28,6 +28,7 @@ RESULTS = Path(__file__).parent / "results" / "classes_apart.json"
 DATA = ("news20", "mnist", "covtype100k")
 SHARES = (8, 4, 2, 1)  # all rows divided by these
 REPEATS = 3
+ENOUGH = 20.0  # CPU seconds with one number of rows, after which it is not repeated
 
 
 def seconds_of(formulation: str, split: Split) -> float:
@@ -46,12 +47,14 @@ def seconds_of(formulation: str, split: Split) -> float:
 
 
 def growth(split: Split, shares: tuple[int, ...], repeats: int) -> dict[str, Any]:
-    """Train on each share of the rows, the formulations in turn; return medians of the seconds."""
+    """Train on each share of the rows, the formulations in turn; return median seconds."""
     sizes = [len(split.y) // share for share in shares]
     found: dict[str, list[float]] = {name: [] for name in MACHINES}
     for size in sizes:
         part = first_rows(split, size)
-        runs = [[seconds_of(f, part) for f in MACHINES.values()] for _ in range(repeats)]
+        runs: list[list[float]] = []
+        while len(runs) < repeats and np.sum(runs) < ENOUGH:
+            runs.append([seconds_of(f, part) for f in MACHINES.values()])
         for name, seconds in zip(MACHINES, np.median(runs, axis=0), strict=True):
             found[name].append(round(float(seconds), 4))
     return {"rows": sizes, "date": time.strftime("%Y-%m-%d"), "seconds": found}
