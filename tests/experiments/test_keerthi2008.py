@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from experiments.__main__ import EXPERIMENTS
-from experiments.keerthi2008 import page, tables, underflow, updates
+from experiments.keerthi2008 import classes_apart, page, tables, underflow, updates
 from experiments.keerthi2008.data import dataset
 from experiments.keerthi2008.methods import (
     LIBLINEAR,
@@ -71,6 +71,15 @@ def test_seconds_to_an_accuracy_that_is_kept():
     assert page.seconds_to_accuracy(curve, 0.9) == "3"
     assert page.seconds_to_accuracy(curve, 0.89) == "1"
     assert page.seconds_to_accuracy(curve, 0.93) == "-"
+
+
+def test_the_exponent_of_linear_and_quadratic_seconds():
+    rows = [100, 200, 400, 800]
+    seconds = {"OVR": [n / 100 for n in rows], "CS": [(n / 100) ** 2 for n in rows]}
+    lines = classes_apart.table({"synthetic": {"rows": rows, "seconds": seconds}}).splitlines()
+    assert len({line.count("|") for line in lines}) == 1
+    assert lines[2].endswith("| 1.00 | 1.00 |")
+    assert lines[3].endswith("| 2.00 | 8.00 |")
 
 
 def test_splits_are_stratified():

@@ -2,13 +2,22 @@
 
 import pytest
 
-from experiments.lin2008 import growth, kernels, libsvm
+from experiments.lin2008 import growth, kernels, libsvm, regimes
 from experiments.lin2008.machines import tuned
 
 
 def test_exponent():
     points = [{"rows": n, "seconds": 1e-6 * n**1.5} for n in (100, 200, 400)]
     assert libsvm.exponent(points) == pytest.approx(1.5)
+
+
+def test_every_method_has_a_cell_in_the_table_of_regimes():
+    split = regimes.digits()
+    assert regimes.methods_for(split) == list(regimes.METHODS)
+    run = {"seconds": 1.5, "epochs": 12}
+    entry = {"shape": [600, 64, 10], "methods": {"default": run, "sparse weights": run}}
+    lines = regimes.table({"letter": entry}).splitlines()
+    assert lines[2].endswith("| letter | 600 | 64 | 10 | 1.5 s, 12 | - | 1.5 s, 12 | - |")
 
 
 @pytest.mark.slow
