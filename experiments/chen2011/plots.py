@@ -123,15 +123,19 @@ def draw_exact(axes: Axes, found: Found) -> None:
         curve = curves_of(found, method)[-1]
         style = {"color": LOOK_OF[method][0], "marker": LOOK_OF[method][1], "label": method}
         axes.plot(curve["seconds"], 100 * middle(curve), "-", markersize=3.5, lw=1.3, **style)
-    exact = dict(found["exact"])
-    if found.get("cutting_planes"):
-        exact["cutting plane"] = found["cutting_planes"]["cutting plane"]
-    for method, points in exact.items():
-        style = {"color": LOOK_OF[method][0], "marker": LOOK_OF[method][1], "label": method}
-        xs, ys = ([point[key] for point in points] for key in ("seconds", "accuracy"))
-        axes.plot(xs, 100 * np.array(ys), "-", markersize=6, lw=1.3, zorder=4, **style)
+    for method, points in found["exact"].items():
+        _exact_line(axes, method, points, "-", method)
+    later = found.get("cutting_planes") or {}
+    for method in ("MulticlassSVC", "cutting plane") if later else ():
+        _exact_line(axes, method, later[method], ":", f"{method}, measured later")
     _per_cent(axes, largest_span=12.0)
     axes.set_xlabel("seconds")
+
+
+def _exact_line(axes: Axes, method: str, points: list[Any], line: str, label: str) -> None:
+    xs, ys = ([point[key] for point in points] for key in ("seconds", "accuracy"))
+    style = {"color": LOOK_OF[method][0], "marker": LOOK_OF[method][1], "label": label}
+    axes.plot(xs, 100 * np.array(ys), line, markersize=6, lw=1.3, zorder=4, **style)
 
 
 def by_data(path: Path, results: Results, draw: Callable[[Axes, Found], None]) -> None:
