@@ -6,8 +6,9 @@ Data are svmlight files, looked for in the folder that MANYCLASS_DATA names, by 
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import scipy.sparse as sp
@@ -16,6 +17,8 @@ from sklearn.datasets import load_iris
 
 from manyclass import load_svmlight
 from measuring.datasets.real import folder_of_data
+
+Rows = TypeVar("Rows")
 
 
 class MissingDataError(Exception):
@@ -77,6 +80,17 @@ def load_named(name: str) -> Split:
     if name == "usps":
         return load("usps", "usps.t")
     return load(f"{name}.scale", f"{name}.t.scale")
+
+
+def available(names: Iterable[str], read: Callable[[str], Rows]) -> Iterator[tuple[str, Rows]]:
+    """Read data sets one at a time; yield names and rows, and print which are skipped, and why."""
+    for name in names:
+        try:
+            rows = read(name)
+        except MissingDataError as error:
+            print(f"{name}: skipped: {error}")
+        else:
+            yield name, rows
 
 
 def irises() -> Split:

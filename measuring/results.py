@@ -60,6 +60,11 @@ def write_results(path: Path, results: dict[str, Any]) -> None:
     write_whole(path, json.dumps(results, indent=1) + "\n")
 
 
+def add_result(path: Path, name: str, found: Any) -> None:
+    """Add an entry to saved results, or replace it."""
+    write_results(path, read_results(path) | {name: found})
+
+
 def write_whole(path: Path, text: str) -> None:
     """Write a file that replaces the old one once it is complete."""
     path = place(path)

@@ -16,13 +16,13 @@ from typing import Any
 
 import numpy as np
 
-from experiments import MissingDataError, Split
+from experiments import Split, available
 from experiments.keerthi2008.data import dataset
 from experiments.keerthi2008.tables import MACHINES
 from experiments.keerthi2008.updates import first_rows
 from experiments.lin2008.libsvm import exponent
 from manyclass import MulticlassSVC
-from measuring.results import read_results, write_results
+from measuring.results import add_result
 
 RESULTS = Path(__file__).parent / "results" / "classes_apart.json"
 DATA = ("news20", "mnist", "covtype100k")
@@ -88,16 +88,9 @@ def main() -> None:
     if args.quick:
         print(table({"tiny": growth(dataset("tiny"), SHARES, 1)}))
         return
-    for name in args.only:
-        try:
-            split = dataset(name)
-        except MissingDataError as error:
-            print(f"{name}: skipped: {error}")
-            continue
+    for name, split in available(args.only, dataset):
         found = growth(split, SHARES, REPEATS)
-        results = read_results(RESULTS)
-        results[name] = found
-        write_results(RESULTS, results)
+        add_result(RESULTS, name, found)
         print(name, found, flush=True)
 
 

@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from experiments import MissingDataError, Split
+from experiments import Split, available
 from experiments.keerthi2008.data import dataset
 from manyclass import MulticlassSVC
 from measuring.results import read_results, write_results
@@ -48,12 +48,7 @@ def main() -> None:
         print([sequence(dataset("tiny"), (0.1, 1.0), warm=warm) for warm in (True, False)])
         return
     results = read_results(RESULTS)
-    for name in DATA:
-        try:
-            split = dataset(name)
-        except MissingDataError as error:
-            print(f"{name}: skipped: {error}")
-            continue
+    for name, split in available(DATA, dataset):
         for grid, costs in GRIDS.items():
             found = {
                 start: sequence(split, costs, warm=start == "seeded")

@@ -23,7 +23,7 @@ from scipy.stats import rankdata
 from sklearn.model_selection import train_test_split
 from sklearn.preprocessing import normalize
 
-from experiments import MissingDataError
+from experiments import available
 from experiments.keerthi2008.data import dataset
 from manyclass import MulticlassSVC
 from measuring.results import read_results, write_results
@@ -121,17 +121,13 @@ def main() -> None:
         print(splits, p_value(splits, "CS"))
         return
     path = UNIT_ROWS if args.unit_rows else RESULTS
-    for name in UNNORMALIZED if args.unit_rows else args.only:
-        try:
-            X, y = pooled(name)
-        except MissingDataError as error:
-            print(f"{name}: skipped: {error}")
-            continue
-        X = normalize(X) if args.unit_rows else X
+    names = UNNORMALIZED if args.unit_rows else args.only
+    for name, (X, y) in available(names, pooled):
+        rows = normalize(X) if args.unit_rows else X
         while len(read_results(path).get(name, [])) < SPLITS:
             seed = len(read_results(path).get(name, []))
             began = time.perf_counter()
-            found = one_split(X, y, seed)
+            found = one_split(rows, y, seed)
             results = read_results(path)  # another process may have written meanwhile
             results[name] = [*results.get(name, []), found]
             write_results(path, results)

@@ -18,7 +18,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from experiments import MissingDataError, Split
+from experiments import Split, available
 from experiments.keerthi2008.data import dataset
 from experiments.keerthi2008.methods import make_problem, optimum
 from measuring.results import read_results, write_results
@@ -134,12 +134,8 @@ def main() -> None:
         print(counted(split, 0.1, optimum(make_problem(split, "crammer_singer", 0.1), 1e-7, 60.0)))
         return
     results = read_results(RESULTS)
-    for name, n_rows in DATA.items():
-        try:
-            split = first_rows(dataset(name), n_rows)
-        except MissingDataError as error:
-            print(f"{name}: skipped: {error}")
-            continue
+    for name, rows in available(DATA, dataset):
+        split = first_rows(rows, DATA[name])
         best = optimum(make_problem(split, "crammer_singer", 1.0), 1e-7, 600.0)
         results[name] = {"rows": len(split.y), "updates": counted(split, 1.0, best)}
         print(name, results[name], flush=True)

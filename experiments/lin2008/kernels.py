@@ -15,9 +15,9 @@ from typing import Any
 import numpy as np
 from sklearn.datasets import load_digits
 
-from experiments import MissingDataError, load_named
+from experiments import available, load_named
 from experiments.lin2008.machines import Rows, machine, measured, tuned
-from measuring.results import read_results, write_results
+from measuring.results import add_result, read_results
 
 RESULTS = Path(__file__).parent / "results" / "kernels.json"
 # Training rows at most: LIBSVM needs more than ten minutes for all of mnist.
@@ -68,18 +68,10 @@ def main() -> None:
     if args.quick:
         compare(small(), 200)
         return
-    for name in args.only:
-        results = read_results(RESULTS)
-        if name in results:
-            continue
-        try:
-            rows = dense(name, DATA[name])
-        except MissingDataError as error:
-            print(f"{name}: skipped: {error}")
-            continue
+    new = [name for name in args.only if name not in read_results(RESULTS)]
+    for name, rows in available(new, lambda name: dense(name, DATA[name])):
         print(name, rows.X.shape, flush=True)
-        results[name] = {"shape": list(rows.X.shape), "machines": compare(rows)}
-        write_results(RESULTS, results)
+        add_result(RESULTS, name, {"shape": list(rows.X.shape), "machines": compare(rows)})
 
 
 if __name__ == "__main__":

@@ -19,11 +19,11 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.datasets import load_digits
 
-from experiments import MissingDataError, Split, load_named
+from experiments import Split, available, load_named
 from manyclass import MulticlassSVC
 from measuring.header import machine
 from measuring.quick import parse
-from measuring.results import read_results, write_results
+from measuring.results import add_result
 
 RESULTS = Path(__file__).parent / "results" / "regimes.json"
 REGIMES = {
@@ -118,16 +118,10 @@ def main() -> None:
     if options.quick:
         print(table({"letter": compare(digits(), 1)}))
         return
-    for name in options.only:
-        try:
-            split = load_named(name)
-        except MissingDataError as error:
-            print(f"{name}: skipped: {error}")
-            continue
+    for name, split in available(options.only, load_named):
+        about = {"date": time.strftime("%Y-%m-%d"), "machine": machine()}
         found = compare(split, options.repeats)
-        results = read_results(RESULTS)
-        results[name] = {"date": time.strftime("%Y-%m-%d"), "machine": machine(), **found}
-        write_results(RESULTS, results)
+        add_result(RESULTS, name, about | found)
         print(name, found, flush=True)
 
 
