@@ -140,8 +140,8 @@ MEASUREMENTS = (
         ),
         "front_page.json",
         (
-            Section("../README.md", "speed", f"{_PAIRS}:picture_of_readme"),
-            Section("index.md", "speed", f"{_PAIRS}:picture"),
+            Section("../README.md", "speed", f"{_PAIRS}:link_in_readme"),
+            Section("index.md", "speed", f"{_PAIRS}:link"),
             Section("benchmarks.md", "front-page", f"{_PAIRS}:table {_PAIRS}:picture"),
         ),
         duration="10 minutes",

@@ -7,6 +7,7 @@ import json
 import os
 import shutil
 import tempfile
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,13 @@ from measuring.fingerprint import ROOT
 # `benchmarks.measure` sets the folder of the programs that it runs.
 RESULTS = Path(os.environ.get("MANYCLASS_RESULTS", ROOT / "benchmarks" / "results"))
 FIGURES = ROOT / "docs" / "figures"
+# Formulations, in the order of tables.
+TITLES = {
+    "crammer_singer": "Crammer-Singer",
+    "weston_watkins": "Weston-Watkins",
+    "one_vs_rest": "one-vs-rest",
+    "lee_lin_wahba": "Lee-Lin-Wahba",
+}
 _scratch: tempfile.TemporaryDirectory[str] | None = None
 
 
@@ -63,6 +71,12 @@ def write_results(path: Path, results: dict[str, Any]) -> None:
 def add_result(path: Path, name: str, found: Any) -> None:
     """Add an entry to saved results, or replace it."""
     write_results(path, read_results(path) | {name: found})
+
+
+def markdown(header: Sequence[str], rows: Iterable[Sequence[str]], n_words: int) -> str:
+    """Return a Markdown table; the columns after the first ``n_words`` hold numbers."""
+    rule = ["---"] * n_words + ["--:"] * (len(header) - n_words)
+    return "\n".join(f"| {' | '.join(row)} |" for row in (header, rule, *rows))
 
 
 def write_whole(path: Path, text: str) -> None:

@@ -17,14 +17,13 @@ import time
 from pathlib import Path
 from typing import Any
 
-from benchmarks.many_classes.tables import table
 from benchmarks.runs.growth import slope
 from measuring import training
 from measuring.datasets.shaped_text import ShapedText
 from measuring.header import header
 from measuring.processes import FailedError, in_fresh_process
 from measuring.quick import parse
-from measuring.results import FIGURES, RESULTS, place, write_results
+from measuring.results import FIGURES, RESULTS, markdown, place, write_results
 
 FIGURE = "bench-many-classes-growth.png"
 GROWING = {
@@ -99,7 +98,7 @@ def growth_table(grown: dict[str, Any]) -> str:
         f"{FIXED['k']:,} classes; {TEXT['n_features']:,} features, "
         f"{TEXT['words_per_example']:g} words per row. At most {grown['time_limit']:g} s each."
     )
-    return f"{table(header, rows, 2)}\n\n{note}"
+    return f"{markdown(header, rows, 2)}\n\n{note}"
 
 
 def picture(grown: dict[str, Any]) -> str:

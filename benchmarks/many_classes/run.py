@@ -17,7 +17,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from benchmarks.many_classes.tables import TITLES, runs_table
+from benchmarks.many_classes.tables import runs_table
 from measuring import training
 from measuring.datasets import tiny
 from measuring.datasets.base import BaseDataset
@@ -26,7 +26,7 @@ from measuring.datasets.shaped_text import SHAPES
 from measuring.header import header
 from measuring.processes import FailedError, in_fresh_process
 from measuring.quick import parse
-from measuring.results import RESULTS, read_results, write_results
+from measuring.results import RESULTS, TITLES, read_results, write_results
 
 DATASETS: dict[str, BaseDataset] = {
     dataset.name: dataset

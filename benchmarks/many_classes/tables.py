@@ -5,13 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+from measuring.results import TITLES, markdown
+
 Entry = dict[str, Any]
-TITLES = {
-    "crammer_singer": "Crammer-Singer",
-    "weston_watkins": "Weston-Watkins",
-    "one_vs_rest": "one-vs-rest",
-    "lee_lin_wahba": "Lee-Lin-Wahba",
-}
 # Of the page for users.
 SHORT = (
     ("lshtc1", "crammer_singer", "dense"),
@@ -61,7 +57,7 @@ def data_table(entries: Iterable[Entry]) -> str:
         ]
         for name, entry in first.items()
     ]
-    return table(header, rows, n_words=1)
+    return markdown(header, rows, n_words=1)
 
 
 def runs_table(entries: Sequence[Entry]) -> str:
@@ -74,7 +70,7 @@ def runs_table(entries: Sequence[Entry]) -> str:
     header = ["data", "formulation", "W", "C", "tol", *map(_seconds_title, threads)]
     header += ["epochs", "gap", "accuracy", "peak, MB", "of training", "density of W"]
     header += ["z per example"]
-    return table(header, [_run(same, threads) for same in rows.values()], n_words=3)
+    return markdown(header, [_run(same, threads) for same in rows.values()], n_words=3)
 
 
 def _seconds_title(n_jobs: int) -> str:
@@ -121,7 +117,7 @@ def short_table(result: dict[str, Any]) -> str:
             row = [name, TITLES[formulation], weights, f"{entry['seconds']:.3g}"]
             row.append(f"{100 * entry['accuracy']:.1f} %")
             rows.append([*row, f"{entry['training_megabytes']:,.0f} MB"])
-    return table(header, rows, n_words=3)
+    return markdown(header, rows, n_words=3)
 
 
 def costs_table(result: dict[str, Any]) -> str:
@@ -139,13 +135,7 @@ def costs_table(result: dict[str, Any]) -> str:
         [*key, *(f"{100 * row[C]:.1f} %" if C in row else "" for C in costs)]
         for key, row in found.items()
     ]
-    return table(["data", "formulation", *(f"C = {C:g}" for C in costs)], rows, 2)
-
-
-def table(header: Sequence[str], rows: Iterable[Sequence[str]], n_words: int) -> str:
-    """Return a Markdown table; the columns after the first ``n_words`` hold numbers."""
-    rule = ["---"] * n_words + ["--:"] * (len(header) - n_words)
-    return "\n".join(f"| {' | '.join(row)} |" for row in (header, rule, *rows))
+    return markdown(["data", "formulation", *(f"C = {C:g}" for C in costs)], rows, 2)
 
 
 def _title(entry: Entry) -> str:

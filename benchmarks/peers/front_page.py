@@ -13,7 +13,7 @@ from typing import Any
 from matplotlib.axes import Axes
 
 from benchmarks.peers.tables import OURS, SHORT_LEVEL
-from measuring.results import FIGURES, place
+from measuring.results import FIGURES, markdown, place
 from measuring.style import STYLE, plt
 
 # The rows of each panel: problem and data set.
@@ -47,6 +47,7 @@ _LOOKS = {
     "LinearSVC": ("#D55E00", "s"),
     "LogisticRegression": ("#009E73", "D"),
 }
+_FIGURE = "speed.png"
 _ALT = "Seconds to an objective within 0.1 % of the optimum, for manyclass and scikit-learn"
 
 
@@ -96,19 +97,27 @@ def pairs(result: dict[str, Any]) -> dict[str, list[Pair]]:
 
 def table(result: dict[str, Any]) -> str:
     """Return a line for each pair, with the setting in which the other estimator is fastest."""
-    lines = [
-        "| data (rows x features x classes) | model | manyclass | scikit-learn | ratio |",
-        "| --- | --- | ---: | ---: | ---: |",
-    ]
+    rows = []
     for pair in (each for row in pairs(result).values() for each in row):
         theirs = f"`{pair.call}` {_seconds(pair.theirs)}"
-        cells = [f"{pair.data} ({pair.sizes})", pair.model, _seconds(pair.ours), theirs, pair.ratio]
-        lines.append(f"| {' | '.join(cells)} |")
-    return "\n".join(lines)
+        data = f"{pair.data} ({pair.sizes})"
+        rows.append([data, pair.model, _seconds(pair.ours), theirs, pair.ratio])
+    header = ["data (rows x features x classes)", "model", "manyclass", "scikit-learn", "ratio"]
+    return markdown(header, rows, 2)
+
+
+def link(_result: dict[str, Any]) -> str:
+    """Return the link of the picture, for pages of docs."""
+    return f"![{_ALT}](figures/{_FIGURE})"
+
+
+def link_in_readme(result: dict[str, Any]) -> str:
+    """Return the link of the picture, for README.md."""
+    return link(result).replace("(figures", "(docs/figures")
 
 
 def picture(result: dict[str, Any]) -> str:
-    """Draw the pairs, a panel below the other; return the link of the picture."""
+    """Draw the pairs, one panel below the other; return the link of the picture."""
     panels = pairs(result)
     n_rows = sum(map(len, panels.values()))
     with plt.rc_context(STYLE):
@@ -123,14 +132,9 @@ def picture(result: dict[str, Any]) -> str:
         for axis, (title, row) in zip(axes[:, 0], panels.items(), strict=True):
             _draw(axis, title, row)
         _finish(axes[-1, 0], [pair for row in panels.values() for pair in row])
-        figure.savefig(place(FIGURES / "speed.png"), dpi=140)
+        figure.savefig(place(FIGURES / _FIGURE), dpi=140)
         plt.close(figure)
-    return f"![{_ALT}](figures/speed.png)"
-
-
-def picture_of_readme(result: dict[str, Any]) -> str:
-    """Draw the same; return the link for README.md."""
-    return picture(result).replace("(figures", "(docs/figures")
+    return link(result)
 
 
 def _pair(entry: dict[str, Any]) -> Pair | None:

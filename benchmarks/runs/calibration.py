@@ -19,12 +19,11 @@ from sklearn.calibration import CalibratedClassifierCV, calibration_curve
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import log_loss
 
-from benchmarks.many_classes.tables import table as markdown
 from manyclass import MulticlassSVC, MultinomialLogisticRegression
 from measuring.datasets.base import Data, find_datasets
 from measuring.header import header
 from measuring.quick import parse
-from measuring.results import FIGURES, RESULTS, place, write_results
+from measuring.results import FIGURES, RESULTS, markdown, place, write_results
 
 BINS = 10
 FILE = RESULTS / "calibration.json"

@@ -21,12 +21,11 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmarks.many_classes.tables import table as markdown
 from manyclass import MulticlassSVC, MultinomialLogisticRegression
 from measuring.datasets.base import find_datasets, sklearn_rows
 from measuring.header import header
 from measuring.quick import parse
-from measuring.results import RESULTS, write_results
+from measuring.results import RESULTS, markdown, write_results
 
 MODELS: dict[str, Callable[..., Any]] = {
     "crammer_singer": MulticlassSVC,

@@ -27,17 +27,20 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import GridSearchCV, StratifiedKFold
 from sklearn.svm import LinearSVC
 
-from benchmarks.many_classes.tables import table as markdown
 from benchmarks.peers.solvers.liblinear import Liblinear
 from manyclass import CPathDisplay, MulticlassSVC, MulticlassSVCCV, c_path
 from measuring.datasets.base import Data, find_datasets
 from measuring.header import header
 from measuring.quick import parse
-from measuring.results import FIGURES, RESULTS, place, read_results, write_results
+from measuring.results import FIGURES, RESULTS, markdown, place, read_results, write_results
 
 GRID = np.logspace(-2, 1, 7)
 FOLDS = StratifiedKFold(5, shuffle=True, random_state=0)
 JOBS = 2
+TITLES = {
+    "crammer_singer": "Crammer-Singer",
+    "one_vs_rest_squared": "one-vs-rest, squared hinge",
+}
 PROBLEMS = {
     "crammer_singer": ({"formulation": "crammer_singer"}, {"multi_class": "crammer_singer"}),
     "one_vs_rest_squared": ({"formulation": "one_vs_rest", "loss": "squared_hinge"}, {}),
@@ -45,10 +48,6 @@ PROBLEMS = {
 EPSILON = 0.01
 FIGURE = FIGURES / "choosing_c.png"
 FILE = RESULTS / "choosing_c.json"
-TITLES = {
-    "crammer_singer": "Crammer-Singer",
-    "one_vs_rest_squared": "one-vs-rest, squared hinge",
-}
 
 
 def rows_of(data: Data) -> Any:

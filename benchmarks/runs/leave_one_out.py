@@ -12,12 +12,11 @@ import argparse
 import time
 from typing import Any
 
-from benchmarks.many_classes.tables import table as markdown
 from manyclass import loo_error_bounds
 from measuring.datasets.base import Data, find_datasets, sklearn_rows
 from measuring.header import header
 from measuring.quick import parse
-from measuring.results import RESULTS, write_results
+from measuring.results import RESULTS, markdown, write_results
 
 FILE = RESULTS / "leave_one_out.json"
 COSTS = {

@@ -19,8 +19,6 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.many_classes.tables import TITLES
-from benchmarks.many_classes.tables import table as markdown
 from manyclass.problem.dataset import Dataset
 from manyclass.problem.formulations import FORMULATIONS
 from manyclass.problem.problem import Problem
@@ -32,7 +30,7 @@ from manyclass.training.epoch_loop import solve
 from measuring.datasets.base import find_datasets
 from measuring.header import header
 from measuring.quick import parse
-from measuring.results import RESULTS, write_results
+from measuring.results import RESULTS, TITLES, markdown, write_results
 
 PHASES = {
     "_full_loop": "full loops",

@@ -15,13 +15,12 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from benchmarks.many_classes.tables import TITLES, table
 from manyclass.problem.formulations import FORMULATIONS
 from measuring.datasets import tiny
 from measuring.header import header
 from measuring.quick import parse
 from measuring.rank_runs import DATASETS, Entry, by_mpiexec, save
-from measuring.results import RESULTS, read_results, write_results
+from measuring.results import RESULTS, TITLES, markdown, read_results, write_results
 
 COSTS, EPOCHS = (RESULTS / f"rank_{name}.json" for name in ("costs", "epochs"))
 FORMULATION_NAMES = ("weston_watkins", "crammer_singer", "lee_lin_wahba", "one_vs_rest")
@@ -107,7 +106,9 @@ def short_table(result: dict[str, Any]) -> str:
                 f"{two:.0f} ms",
             ]
             rows.append([*row, f"{one / two:.2f}"])
-    return table(["data", "classes", "formulation", "one process", "two ranks", "ratio"], rows, 1)
+    return markdown(
+        ["data", "classes", "formulation", "one process", "two ranks", "ratio"], rows, 1
+    )
 
 
 def epochs_table(result: dict[str, Any]) -> str:

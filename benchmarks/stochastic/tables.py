@@ -6,9 +6,9 @@ import statistics
 from collections.abc import Mapping
 from typing import Any
 
-from benchmarks.many_classes.tables import table
 from benchmarks.stochastic.costs import BATCHES, LOSSES, THREADS, Setting
 from benchmarks.stochastic.solvers import AVERAGE, OURS, SGD, SGD_AVERAGE, SOLVERS_OF_EPOCHS
+from measuring.results import markdown
 
 Entry = Mapping[str, Any]
 LEVELS = ("sgd", "best")
@@ -28,7 +28,7 @@ def seconds_tables(result: Entry) -> str:
         header = ["data", "solver", "alpha", "accuracy in the end"]
         for level in ("99 % of SGDClassifier's", "99 % of the best"):
             header += [f"epochs to {level}", "CPU seconds", "/ ours", "elapsed / ours"]
-        parts += [f"**{loss}**", table(header, rows, n_words=2)]
+        parts += [f"**{loss}**", markdown(header, rows, n_words=2)]
     return "\n\n".join([*parts, _note(result)])
 
 
@@ -80,7 +80,7 @@ def short_table(result: Entry) -> str:
         for name, entry in result["data"].items()
         if f"{OURS}_{loss}" in entry.get("seconds", {})
     ]
-    return table([*header, "MulticlassSVC / manyclass"], rows, n_words=2)
+    return markdown([*header, "MulticlassSVC / manyclass"], rows, n_words=2)
 
 
 def _short_row(name: str, entry: Entry, loss: str) -> list[str]:
@@ -122,7 +122,7 @@ def levels_table(result: Entry) -> str:
             goal = found.get(solver, {}).get("levels", {}).get(level)
             row.append(f"{100 * goal['accuracy']:.1f} %" if goal else "")
         rows.append(row)
-    return table(header, rows, n_words=1)
+    return markdown(header, rows, n_words=1)
 
 
 def epochs_table(result: Entry) -> str:
@@ -136,7 +136,7 @@ def epochs_table(result: Entry) -> str:
         for loss in LOSSES
         for batch_size in BATCHES
     ]
-    return table(header, rows, n_words=2)
+    return markdown(header, rows, n_words=2)
 
 
 def _epoch_row(name: str, costs: Entry, loss: str, batch_size: int) -> list[str]:
@@ -179,7 +179,7 @@ def memory_table(result: Entry) -> str:
         for name in (solver.name for solver in SOLVERS_OF_EPOCHS)
         if name in names and name in entry.get("memory", {})
     ]
-    return table(["data", "solver", "peak, MB", "of training"], rows, n_words=2)
+    return markdown(["data", "solver", "peak, MB", "of training"], rows, n_words=2)
 
 
 TITLES = {

@@ -25,7 +25,14 @@ from sklearn.svm import LinearSVC
 from experiments import Split, available, load_named
 from manyclass import MulticlassSVC
 from manyclass.datasets.synthetic import corpus_shape, make_text_corpus
-from measuring.results import add_result, place, read_results, write_between, write_results
+from measuring.results import (
+    add_result,
+    markdown,
+    place,
+    read_results,
+    write_between,
+    write_results,
+)
 
 HERE = Path(__file__).parent
 RESULTS = HERE / "sweep.json"
@@ -128,13 +135,12 @@ def errors_of_seeds(split: Split, machine: str, power: float, max_iter: int = 10
 
 def seed_table(errors: dict[str, list[float]]) -> str:
     """Mean and standard deviation of the errors of the seeds, by machine and C."""
-    heads = " | ".join(f"log10 C = {power}" for power in POWERS)
-    lines = [f"| machine | {heads} |", "|---|" + "--:|" * len(POWERS)]
+    rows = []
     for machine in MACHINES:
         found = [errors.get(f"{machine} {power}") for power in POWERS]
         cells = [f"{np.mean(e):.2f} ± {np.std(e, ddof=1):.2f}" if e else "" for e in found]
-        lines.append(f"| {machine} | {' | '.join(cells)} |")
-    return "\n".join(lines)
+        rows.append([machine, *cells])
+    return markdown(["machine", *(f"log10 C = {power}" for power in POWERS)], rows, 1)
 
 
 def measure_seeds(split: Split) -> None:

@@ -22,7 +22,7 @@ from experiments.keerthi2008.tables import MACHINES
 from experiments.keerthi2008.updates import first_rows
 from experiments.lin2008.libsvm import exponent
 from manyclass import MulticlassSVC
-from measuring.results import add_result
+from measuring.results import add_result, markdown
 
 RESULTS = Path(__file__).parent / "results" / "classes_apart.json"
 DATA = ("news20", "mnist", "covtype100k")
@@ -62,20 +62,17 @@ def growth(split: Split, shares: tuple[int, ...], repeats: int) -> dict[str, Any
 
 def table(results: dict[str, Any]) -> str:
     """Seconds over the rows, the exponent, and the ratio to one-vs-rest with all rows."""
-    lines = [
-        "| data | formulation | "
-        + " | ".join("all rows" if share == 1 else f"1/{share} of the rows" for share in SHARES)
-        + " | exponent | relative to OVR, all rows |",
-        "|---|---|" + "--:|" * (len(SHARES) + 2),
-    ]
+    shares = ["all rows" if share == 1 else f"1/{share} of the rows" for share in SHARES]
+    header = ["data", "formulation", *shares, "exponent", "relative to OVR, all rows"]
+    rows = []
     for data, found in results.items():
         for name, seconds in found["seconds"].items():
             points = zip(found["rows"], seconds, strict=True)
             cells = [f"{s:.3g} s" for s in seconds]
             cells.append(f"{exponent([{'rows': n, 'seconds': s} for n, s in points]):.2f}")
             cells.append(f"{seconds[-1] / found['seconds']['OVR'][-1]:.2f}")
-            lines.append(f"| {data} | {name} | {' | '.join(cells)} |")
-    return "\n".join(lines)
+            rows.append([data, name, *cells])
+    return markdown(header, rows, 2)
 
 
 def main() -> None:

@@ -19,7 +19,7 @@ from experiments.keerthi2008.tables import MACHINES, PAPER_P, p_value
 from experiments.keerthi2008.tables import PAPER as PAPER_ACCURACY
 from experiments.keerthi2008.updates import LEVELS as UPDATE_LEVELS
 from measuring.quick import parse
-from measuring.results import read_results, write_between
+from measuring.results import markdown, read_results, write_between
 
 HERE = Path(__file__).parent
 LEVELS = (1e-1, 1e-2, 1e-3, 1e-4)
@@ -59,12 +59,9 @@ def curve_table(figure: str) -> str:
 
 def orders() -> str:
     """Section 3: seconds and epochs of two orders to each level, and the ratio of the seconds."""
-    lines = [
-        "| data | order | "
-        + " | ".join(f"seconds to {level:g}" for level in LEVELS[:3])
-        + f" | epochs to {LEVELS[2]:g} | times as long, to {LEVELS[2]:g} |",
-        "|---|---|" + "--:|" * 5,
-    ]
+    header = ["data", "order", *(f"seconds to {level:g}" for level in LEVELS[:3])]
+    header += [f"epochs to {LEVELS[2]:g}", f"times as long, to {LEVELS[2]:g}"]
+    rows = []
     for name, panel in read_results(HERE / "results" / "section3.json").items():
         first = seconds_to(panel["curves"][0], panel["optimum"], LEVELS[2])
         for curve in panel["curves"]:
@@ -74,9 +71,8 @@ def orders() -> str:
             both = "-" not in (first, cells[2])
             times = f"{float(cells[2]) / float(first):.3g}" if both else "-"
             order = "sequential" if curve["method"] == "SDM" else curve["method"]
-            cells += [epochs, times]
-            lines.append(f"| {name.split()[0]} | {order} | {' | '.join(cells)} |")
-    return "\n".join(lines)
+            rows.append([name.split()[0], order, *cells, epochs, times])
+    return markdown(header, rows, 2)
 
 
 def steady(curve: dict[str, Any]) -> float:

@@ -23,7 +23,7 @@ from experiments import Split, available, load_named
 from manyclass import MulticlassSVC
 from measuring.header import machine
 from measuring.quick import parse
-from measuring.results import add_result
+from measuring.results import add_result, markdown
 
 RESULTS = Path(__file__).parent / "results" / "regimes.json"
 REGIMES = {
@@ -83,10 +83,7 @@ def compare(split: Split, repeats: int) -> dict[str, Any]:
 
 def table(results: dict[str, Any]) -> str:
     """Seconds and epochs of each method, a row for each data set."""
-    lines = [
-        "| regime | data | rows | features | classes | " + " | ".join(METHODS) + " |",
-        "|---|---|--:|--:|--:|" + "--:|" * len(METHODS),
-    ]
+    rows = []
     for regime, names in REGIMES.items():
         for name in names:
             if name not in results:
@@ -96,8 +93,8 @@ def table(results: dict[str, Any]) -> str:
             for method in METHODS:
                 run = found["methods"].get(method)
                 cells.append(f"{run['seconds']:.2g} s, {run['epochs']}" if run else "-")
-            lines.append(f"| {regime} | {name} | {' | '.join(cells)} |")
-    return "\n".join(lines)
+            rows.append([regime, name, *cells])
+    return markdown(["regime", "data", "rows", "features", "classes", *METHODS], rows, 2)
 
 
 def digits() -> Split:

@@ -52,7 +52,7 @@ def test_the_picture_has_a_panel_for_each_kind_of_data(monkeypatch):
     assert [len(row) for row in front_page.pairs(RESULT).values()] == [1, 2]
     link = front_page.picture(RESULT)
     assert link.endswith("for manyclass and scikit-learn](figures/speed.png)")
-    assert front_page.picture_of_readme(RESULT) == link.replace("(figures", "(docs/figures")
+    assert front_page.link_in_readme(RESULT) == link.replace("(figures", "(docs/figures")
     drawn = imread(results.place(results.FIGURES / "speed.png"))
     assert drawn.shape[1] == 644
     assert drawn[..., :3].min() < 0.1  # text

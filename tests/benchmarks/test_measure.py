@@ -18,7 +18,7 @@ from measuring import header
 from measuring.results import RESULTS, read_results
 
 END = re.compile(r"^<!-- end of (.+) -->$", re.MULTILINE)
-DRAWING = (":picture", ":pictures", ":picture_of_readme")
+DRAWING = (":picture", ":pictures")
 MEASURED = [each for each in MEASUREMENTS if (RESULTS / each.file).exists()]
 
 
