@@ -10,7 +10,7 @@ root=$(cd "$(dirname "$0")/.." && pwd)
 tools=$(cd "$(dirname "$python")" && pwd)  # cmake and ninja lie beside Python
 
 # build NAME SANITIZERS INSTRUCTION_SETS: compile the core with the sanitizers, beside a copy of the
-# package, for these instruction sets. Warnings of the compiler are errors.
+# package, for these instruction sets.
 build() {
   local folder=$root/build/sanitize/$1
   PATH=$tools:$PATH cmake -S "$root" -B "$folder/cmake" -G Ninja -DCMAKE_BUILD_TYPE=Release \
