@@ -50,8 +50,11 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def state(measurement: Measurement) -> str:
-    """Return "never", "old" or "current"."""
-    result = _results(measurement)
+    """Return "never", "damaged", "old" or "current"."""
+    try:
+        result = read_results(RESULTS / measurement.file)
+    except ValueError:
+        return "damaged"
     if not result:
         return "never"
     return "current" if is_current(result, measurement.code) else "old"
@@ -59,23 +62,16 @@ def state(measurement: Measurement) -> str:
 
 def line(measurement: Measurement) -> str:
     """Describe a measurement: its state, when and where it was measured, how long it takes."""
-    result = _results(measurement)
+    now = state(measurement)
+    result = {} if now == "damaged" else read_results(RESULTS / measurement.file)
     when = dates(result)[-1] if result else ""
     cpu = result.get("machine", {}).get("cpu", "")
     commit = result.get("commit", "")
     missing = measurement.missing()
     notes = [f"takes {measurement.duration}"] if measurement.duration else []
     notes += [missing] if missing else []
-    known = f"{measurement.name:20} {state(measurement):8} {when:11} {commit:9} {cpu:20}"
+    known = f"{measurement.name:20} {now:8} {when:11} {commit:9} {cpu:20}"
     return f"{known} {'; '.join(notes)}".rstrip()
-
-
-def _results(measurement: Measurement) -> dict[str, Any]:
-    """Return the results of a measurement; an empty dict if there are none or they are damaged."""
-    try:
-        return read_results(RESULTS / measurement.file)
-    except ValueError:
-        return {}
 
 
 def measure_all(chosen: Sequence[Measurement], *, named: bool = False) -> int:
@@ -91,6 +87,7 @@ def measure_all(chosen: Sequence[Measurement], *, named: bool = False) -> int:
             if named:
                 failed[each.name] = missing
             continue
+        before = state(each)
         takes = f", takes {each.duration}" if each.duration else ""
         print(f"{each.name} ({number} of {len(chosen)}{takes})", flush=True)
         try:
@@ -98,7 +95,7 @@ def measure_all(chosen: Sequence[Measurement], *, named: bool = False) -> int:
                 failed[each.name] = reason
         except KeyboardInterrupt:
             again = f"the next call begins with {each.name}"
-            if state(each) == "current":
+            if before != "current" == state(each):  # stopped while its pages were filled
                 again = f"python -m benchmarks.page --only {each.name} fills its pages"
             print(f"\nStopped; {again}", file=sys.stderr)
             status = INTERRUPTED

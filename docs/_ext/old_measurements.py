@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import re
 import sys
 from pathlib import Path
@@ -23,6 +24,7 @@ def setup(app: Any) -> dict[str, bool]:
     return {"parallel_read_safe": True, "parallel_write_safe": True}
 
 
+@functools.cache
 def old_sections() -> dict[str, list[str]]:
     """Return the markers of the sections that are old, by document."""
     found: dict[str, list[str]] = {}

@@ -136,7 +136,7 @@ def test_results_without_a_fingerprint_are_old(project):
 
 def test_damaged_results_are_measured_again(project, monkeypatch):
     (project / "tiny.json").write_text('{"code": ')
-    assert measure.state(tiny()) == "never"
+    assert measure.line(tiny()).split()[:2] == ["tiny", "damaged"]
     assert run(monkeypatch, [tiny()]) == 0
     assert measure.state(tiny()) == "current"
 
@@ -172,6 +172,16 @@ def test_ctrl_c_leaves_the_old_result(project, monkeypatch, capsys):
     assert code_of(project) == "before"
     assert "the next call begins with tiny" in capsys.readouterr().err
     assert sorted(path.name for path in project.iterdir()) == ["page.md", "tiny.json"]
+
+
+def test_ctrl_c_while_pages_are_filled_says_how_to_fill_them(project, monkeypatch, capsys):
+    def interrupt(*_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(measure.page, "fill", interrupt)
+    assert run(monkeypatch, [tiny()]) == measure.INTERRUPTED
+    assert code_of(project) == "now"
+    assert "python -m benchmarks.page --only tiny fills its pages" in capsys.readouterr().err
 
 
 def test_missing_needs_skip_a_measurement(project, monkeypatch, capsys):
