@@ -63,6 +63,14 @@ def test_unreadable_data(run, tiny):
     assert run.fails("train", "tiny", "m") == "tiny: permission denied; check its permissions"
 
 
+def test_a_build_for_different_processors(run, tiny, monkeypatch):
+    monkeypatch.setattr("manyclass._core.instruction_sets", list)
+    expected = "manyclass was compiled for a different processor; install it again on this machine"
+    assert run.fails("train", "tiny", "m") == expected
+    assert run.fails("predict", "tiny", "abc", "out") == expected
+    assert {"m", "out"}.isdisjoint(names("."))
+
+
 def test_the_target_is_checked_before_the_data_are_read(run, tiny, monkeypatch):
     monkeypatch.setattr(svmlight, "load_svmlight", lambda *_, **__: pytest.fail("was read"))
     run.fails("train", "tiny", "nix/m")

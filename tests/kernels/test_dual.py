@@ -161,6 +161,12 @@ def test_an_unknown_instruction_set_is_refused(monkeypatch):
         _core.Problem64(**(problem_arguments(problem) | {"instruction_set": "mmx"}))
 
 
+def test_a_build_for_other_processors_is_refused(monkeypatch):
+    monkeypatch.setattr(_core, "instruction_sets", list)
+    with pytest.raises(ImportError, match="compiled for a different processor"):
+        instruction_set()
+
+
 def test_the_environment_chooses(instruction_set):
     from manyclass.utils.machine import instruction_set as chosen
 

@@ -65,8 +65,8 @@ def instruction_set() -> str:
     ValueError
         If the environment variable ``MANYCLASS_INSTRUCTION_SET`` names one that this machine
         does not have.
-    RuntimeError
-        If the core was compiled for other processors only.
+    ImportError
+        If the core was compiled for different processors only.
 
     Examples
     --------
@@ -76,7 +76,7 @@ def instruction_set() -> str:
     """
     available = _core.instruction_sets()
     if not available:
-        raise RuntimeError(
+        raise ImportError(
             "manyclass was compiled for a different processor; install it again on this machine"
         )
     wanted = os.environ.get(VARIABLE, available[-1])
