@@ -34,7 +34,7 @@ help:
 	@echo "make trials   certificates of random problems judged exactly, kills, hostile input (an hour at most)"
 	@echo "make lint     ruff, mypy, import-linter, clang-format, phrases, the stub of the core"
 	@echo "make stub     write the stub of the core again, after changes of the binding"
-	@echo "make measure  measure what pages show and is old (hours; goes on after Ctrl-C); ONLY=peers: some"
+	@echo "make measure  repeat measurements of the pages that are out of date (hours; resumable); ONLY=peers: one"
 	@echo "make experiments  list what reproduces the papers' figures and tables, with its time"
 	@echo "make docs     the documentation, in docs/_build/html"
 	@echo "make wheel    sdist and wheel in dist/, tested in a fresh environment (PYTHON=python3.12: stable ABI)"

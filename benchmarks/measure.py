@@ -1,10 +1,10 @@
-"""Measure again what pages show, and fill their sections.
+"""Repeat measurements that are out of date, and fill their sections of the pages.
 
     python -m benchmarks.measure [--list] [--only NAME ...]
 
-runs what was measured with other code, one after the other. Ctrl-C stops; the next call goes on:
-what is complete stays, and what was under way begins again. --only runs measurements whether they
-are old or not.
+A measurement is out of date if the solvers have changed since. Ctrl-C stops; the next call
+continues: complete results stay, and the measurement that was running starts again. With --only,
+the named measurements run, whether they are out of date or not.
 """
 
 from __future__ import annotations

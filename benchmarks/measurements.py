@@ -92,7 +92,7 @@ _LOGISTIC = (
     " sklearn_logistic_lbfgs sklearn_logistic_newton-cg sklearn_logistic_saga"
 )
 _TABLES, _PLOTS = "benchmarks.peers.tables", "benchmarks.peers.plots"
-_PAIRS = "benchmarks.peers.front_page"
+_FRONT_PAGE = "benchmarks.peers.front_page"
 _FRONT = (
     "benchmarks.peers.run --file front_page.json --levels 1e-3 --repeats 3 --fewest 3"
     " --time-limit 15 banking=40"
@@ -140,9 +140,9 @@ MEASUREMENTS = (
         ),
         "front_page.json",
         (
-            Section("../README.md", "speed", f"{_PAIRS}:link_in_readme"),
-            Section("index.md", "speed", f"{_PAIRS}:link"),
-            Section("benchmarks.md", "front-page", f"{_PAIRS}:table {_PAIRS}:picture"),
+            Section("../README.md", "speed", f"{_FRONT_PAGE}:link_in_readme"),
+            Section("index.md", "speed", f"{_FRONT_PAGE}:link"),
+            Section("benchmarks.md", "front-page", f"{_FRONT_PAGE}:table {_FRONT_PAGE}:picture"),
         ),
         duration="10 minutes",
         data="news20 sector letter banking bibtex",

@@ -23,7 +23,7 @@ settings.load_profile("repeatable")
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
-# Ray gives its processes the lowest priority, so that they would wait for all other tests.
+# By default, Ray starts its workers with low priority, and they wait for all other tests.
 os.environ.setdefault("RAY_worker_niceness", "0")
 
 SHARED_DATA = Path(__file__).resolve().parents[2] / "shared" / "data"

@@ -1,7 +1,6 @@
-"""Picture and table of the front page: manyclass, and what it replaces of scikit-learn.
+"""Picture and table of the front page: manyclass beside the estimators of scikit-learn.
 
-They show the seconds to (P - P*)/P* <= 1e-3 of single data sets, from the results of
-``python -m benchmarks.peers.run``.
+They show the seconds to (P - P*)/P* <= 1e-3 from the results of ``benchmarks.peers.run``.
 """
 
 from __future__ import annotations
@@ -64,7 +63,7 @@ class Pair:
     estimator : str
         ``LinearSVC`` or ``LogisticRegression``.
     call : str
-        What makes it, with the parameter with which it is fastest.
+        The constructor, with the parameter that makes it fastest.
     ours, theirs : float
         Seconds.
     """

@@ -80,7 +80,7 @@ def _losses(
 
 
 def _powers(problem: Problem, slack: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Overwrite margins that are missing by their losses; return them."""
+    """Overwrite slacks by their losses; return the losses."""
     np.maximum(slack, 0.0, out=slack)
     return np.square(slack, out=slack) if problem.loss == "squared_hinge" else slack
 

@@ -1,4 +1,4 @@
-"""Mark the tables whose figures were measured with other code than there is now."""
+"""Mark the tables that were measured before the last change of the solvers."""
 
 from __future__ import annotations
 
