@@ -1,12 +1,14 @@
-"""Ranks within one process: a thread for each, queues between them."""
+"""Ranks within one process: a thread for each, of which one runs at a time.
 
-import queue
+A rank runs until it needs what another one has not sent yet; then it is the next one's turn.
+"""
+
+import itertools
 import threading
+from collections import deque
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
-
-PATIENCE = 600.0  # seconds until a test gives up waiting
 
 
 class AbortedError(RuntimeError):
@@ -14,15 +16,60 @@ class AbortedError(RuntimeError):
 
 
 class World:
-    """What the ranks share."""
+    """What the ranks share, and whose turn it is."""
 
     def __init__(self, size):
         self.size = size
-        self.queues = {(a, b): queue.Queue() for a in range(size) for b in range(size)}
-        self.barrier = threading.Barrier(size)
-        self.slots = [None] * size
-        self.aborted = threading.Event()
+        pairs = itertools.product(range(size), repeat=2)
+        self.messages = {pair: deque() for pair in pairs}
+        self.given = [None] * size  # to the exchange that is going on
+        self.n_given = self.n_exchanges = 0
+        self.exchanged = []  # in the last exchange, one of each rank
+        self.aborted = False
         self.first_on_machine = [0] * size  # all on one
+        self._turns = [threading.Lock() for _ in range(size)]
+        self._running = set(range(size))
+        self._n_waiting = 0  # turns in a row in which a rank could not go on
+        for turn in self._turns[1:]:
+            turn.acquire()
+
+    def run(self, rank, call):
+        """Run a call as a rank, whenever it is its turn."""
+        self._turns[rank].acquire()
+        try:
+            return call(ThreadRank(self, rank))
+        finally:
+            self._running.discard(rank)
+            self._n_waiting = 0
+            self._pass_on(rank)
+
+    def wait(self, rank, is_there):
+        """Let the others run until something is there."""
+        while not self.aborted and not is_there():
+            if self._n_waiting > len(self._running):  # all wait
+                self.aborted = True
+                break
+            self._n_waiting += 1
+            self._pass_on(rank)
+            self._turns[rank].acquire()
+        if self.aborted:
+            raise AbortedError("another rank failed, or sent nothing")
+        self._n_waiting = 0
+
+    def give(self, rank, values):
+        """Give the values of a rank to the exchange that is going on."""
+        self.given[rank] = values
+        self.n_given += 1
+        if self.n_given == self.size:
+            self.exchanged, self.given = self.given, [None] * self.size
+            self.n_given = 0
+            self.n_exchanges += 1
+
+    def _pass_on(self, rank):
+        others = ((rank + step) % self.size for step in range(1, self.size + 1))
+        following = next((other for other in others if other in self._running), None)
+        if following is not None:
+            self._turns[following].release()
 
 
 class ThreadRank:
@@ -30,37 +77,27 @@ class ThreadRank:
 
     def __init__(self, world, rank):
         self.world, self.rank, self.size = world, rank, world.size
+        self._n_exchanges = 0
 
     def send_receive(self, outgoing, destination, incoming, source):
         if destination is not None:
             assert outgoing.flags.c_contiguous
-            self.world.queues[self.rank, destination].put(outgoing.copy())
+            self.world.messages[self.rank, destination].append(outgoing.copy())
         if source is not None:
-            values = self._get(self.world.queues[source, self.rank])
+            messages = self.world.messages[source, self.rank]
+            self.world.wait(self.rank, lambda: messages)
+            values = messages.popleft()
             assert incoming.flags.c_contiguous
             assert incoming.shape == values.shape
             assert incoming.dtype == values.dtype
             incoming[...] = values
 
-    def _get(self, messages):
-        for _ in range(int(PATIENCE / 0.01)):
-            if self.world.aborted.is_set():
-                break
-            try:
-                return messages.get(timeout=0.01)
-            except queue.Empty:
-                continue
-        raise AbortedError("another rank failed, or sent nothing")
-
     def _exchanged(self, values):
-        try:
-            self.world.slots[self.rank] = values
-            self.world.barrier.wait(PATIENCE)
-            found = list(self.world.slots)
-            self.world.barrier.wait(PATIENCE)
-        except threading.BrokenBarrierError:
-            raise AbortedError("another rank failed") from None
-        return found
+        world, seen = self.world, self._n_exchanges
+        world.give(self.rank, values)
+        world.wait(self.rank, lambda: world.n_exchanges > seen)
+        self._n_exchanges += 1
+        return list(world.exchanged)
 
     def all_sum(self, values):
         return np.sum(self._exchanged(values.copy()), axis=0)
@@ -78,19 +115,18 @@ class ThreadRank:
         return list(self.world.first_on_machine)
 
     def abort(self, error):
-        self.world.aborted.set()
-        self.world.barrier.abort()
+        self.world.aborted = True
 
 
 def on_ranks(size, call, machines=None):
-    """Run call(communicator) on so many ranks at once; the results in the order of the ranks.
+    """Run call(communicator) on so many ranks; the results in the order of the ranks.
 
     `machines`: the first rank on the machine of each.
     """
     world = World(size)
     world.first_on_machine = machines or world.first_on_machine
     with ThreadPoolExecutor(size) as threads:
-        futures = [threads.submit(call, ThreadRank(world, rank)) for rank in range(size)]
+        futures = [threads.submit(world.run, rank, call) for rank in range(size)]
         errors = [future.exception() for future in futures]
     first = next((e for e in errors if e and not isinstance(e, AbortedError)), None)
     if first or any(errors):
