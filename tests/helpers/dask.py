@@ -1,6 +1,7 @@
 """A local cluster of Dask, collections in parts, and trainings of them."""
 
 import itertools
+import time
 
 import pytest
 
@@ -17,14 +18,34 @@ from tests.helpers.parts import ends
 
 
 def processes(n):
-    """A cluster of so many processes, and its client."""
+    """The client of a cluster of so many processes."""
+    yield from _workers(n, processes=True)
+
+
+def threads(n):
+    """The client of a cluster of so many threads of this process, which start at once.
+
+    What tests set for this process is theirs.
+    """
+    yield from _workers(n, processes=False)
+
+
+def _workers(n, **kind):
+    where = {"dashboard_address": ":0", "memory_limit": 0}
     with (
-        LocalCluster(
-            n_workers=n, threads_per_worker=1, dashboard_address=":0", memory_limit=0
-        ) as cluster,
+        LocalCluster(n_workers=n, threads_per_worker=1, **where, **kind) as cluster,
         Client(cluster) as client,
     ):
         yield client
+
+
+def is_free(client):
+    """Whether the workers hold nothing, at once or when they have heard that it is cancelled."""
+    for _ in range(1000):
+        if not client.who_has():
+            return True
+        time.sleep(0.01)
+    return False
 
 
 def collection(rows, cuts):

@@ -1,34 +1,28 @@
-"""Rows on the workers of Dask: the optimum of one process, hostile parts, lazy predictions."""
+"""Rows on the workers of Dask, which are threads: models, lazy predictions, checkpoints."""
 
 from __future__ import annotations
 
 import gc
-import itertools
-import os
 import re
-import signal
 import threading
-import time
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
 from manyclass import MulticlassSVC, MultinomialLogisticRegression, load_model, save_model
-from tests.helpers.parts import DATA, WEIGHTS, D, K, X, Y, at_question, check_certificate, ends
+from tests.helpers.parts import DATA, WEIGHTS, K, X, Y, check_certificate, ends
 
 pytest.importorskip(
     "distributed", reason="needs Dask: pip install 'dask[array,dataframe]' distributed"
 )
 
-import dask
 import dask.array as da
-import dask.dataframe as dd
-from dask.distributed import Client, LocalCluster, wait
+from dask.distributed import Client, LocalCluster
 
 from manyclass.dask import DaskMulticlassSVC, DaskMultinomialLogisticRegression
 from manyclass.distributed.clusters import dask_parts
-from tests.helpers.dask import collection, fit, fit_svm, processes
+from tests.helpers.dask import collection, fit, fit_svm, is_free, threads
 
 # Of Dask's own threads, at the end of a cluster.
 pytestmark = pytest.mark.filterwarnings("ignore::ResourceWarning")
@@ -36,18 +30,7 @@ pytestmark = pytest.mark.filterwarnings("ignore::ResourceWarning")
 
 @pytest.fixture(scope="module", name="client")
 def client_fixture():
-    yield from processes(2)
-
-
-@pytest.mark.parametrize(
-    ("size", "rows"), [(2, "dense"), (3, "sparse"), (7, "float32"), (7, "wide")]
-)
-def test_parts_reach_the_optimum_of_one_process(client, size, rows):
-    model = fit(DATA[rows], Y, size=size)
-    assert model.certificate_.relative_gap <= 1e-5
-    assert model.n_features_in_ == DATA[rows].shape[1]
-    assert model.coef_.dtype == DATA[rows].dtype
-    check_certificate(model, DATA[rows], Y)
+    yield from threads(2)
 
 
 def test_weights_classes_and_intercepts_are_those_of_one_process(client):
@@ -59,45 +42,6 @@ def test_weights_classes_and_intercepts_are_those_of_one_process(client):
     assert list(model.classes_) == ["a", "bb", "ccc", "dddd", "e"]
     P = alone.certificate_.primal_objective
     assert model.certificate_.primal_objective == pytest.approx(P, rel=2e-7)
-
-
-def received(dask_worker):
-    """Keys of what a worker has been sent by others."""
-    return [key for event in dask_worker.transfer_incoming_log for key in event["keys"]]
-
-
-@pytest.fixture
-def no_stealing(client):
-    """On a busy machine, Dask may move the tasks of a worker to an idle one."""
-    client.run_on_scheduler(stop_stealing)
-    yield
-    client.run_on_scheduler(start_stealing)
-
-
-async def stop_stealing(dask_scheduler):
-    await dask_scheduler.extensions["stealing"].stop()
-
-
-async def start_stealing(dask_scheduler):
-    await dask_scheduler.extensions["stealing"].start()
-
-
-@pytest.mark.usefixtures("no_stealing")
-def test_data_frames_keep_names_and_rows_stay_where_they_are(client):
-    pd = pytest.importorskip("pandas")
-    frame = pd.DataFrame(X, columns=[f"f{i}" for i in range(D)])
-    names = list(frame.columns)
-    whole = dd.from_pandas(frame.assign(y=Y.astype(str)), npartitions=4).persist()
-    wait(whole)
-    model = DaskMultinomialLogisticRegression(tol=1e-5).fit(whole[names], whole["y"])
-    moved = [str(key) for keys in client.run(received).values() for key in keys]
-    assert not [key for key in moved if "frompandas" in key or "manyclass_part" in key]
-    assert list(model.feature_names_in_) == names
-    predicted = model.predict(whole[names])
-    assert isinstance(predicted, da.Array)
-    np.testing.assert_array_equal(predicted.compute(), model.to_local().predict(frame))
-    assert model.predict_proba(whole[names]).compute().shape == (len(X), K)
-    check_certificate(model, X, Y.astype(str))
 
 
 def test_predictions_are_lazy_and_the_plain_estimator_is_saved(client, tmp_path):
@@ -158,17 +102,6 @@ def test_callbacks_run_on_the_client(client):
     assert callback.shapes == [Y.shape] * 2
 
 
-def test_a_part_that_cannot_be_loaded_is_named(client):
-    def fail():
-        raise FileNotFoundError("rows.npy")
-
-    bad = da.from_delayed(dask.delayed(fail)(), (20, D), X.dtype)
-    rows = da.concatenate([da.from_array(X[:20], chunks=(20, -1)), bad])
-    with pytest.raises(FileNotFoundError, match="rows") as caught:
-        DaskMultinomialLogisticRegression().fit(rows, da.from_array(Y[:40], chunks=20))
-    assert caught.value.__notes__ == ["part 1 could not be loaded"]
-
-
 def test_a_checkpoint_is_continued(client, tmp_path):
     stored = {"checkpoint": tmp_path / "kept", "C": 3.0}
     with pytest.warns(match="training stopped after 2 epoch"):
@@ -176,47 +109,6 @@ def test_a_checkpoint_is_continued(client, tmp_path):
     assert fit(X, Y, resume=True, **stored).n_iter_ > 2
     with pytest.raises(ValueError, match="different problem"):
         fit(X, 4 - Y, resume=True, **stored)
-
-
-def with_part(change, at=1):
-    """A fit on three parts, of which one has other rows."""
-    cuts = ends(3)
-    parts = [[X[a:b], Y[a:b]] for a, b in itertools.pairwise(cuts)]
-    parts[at] = change(*parts[at])
-    rows, y = (
-        da.concatenate(
-            [da.from_delayed(dask.delayed(p[i]), (np.nan, D)[: 2 - i], all_of.dtype) for p in parts]
-        )
-        for i, all_of in enumerate((X, Y))
-    )
-    return DaskMultinomialLogisticRegression().fit(rows, y)
-
-
-def is_free(client):
-    """Whether the workers hold nothing, at once or when they have heard that it is cancelled."""
-    for _ in range(1000):
-        if not client.who_has():
-            return True
-        time.sleep(0.01)
-    return False
-
-
-HOSTILE = {
-    "features": (lambda X, y: (X[:, 1:], y), "X of part 1 has 6 features, but X of part 0 has 7"),
-    "dtype": (lambda X, y: (X.astype(np.float32), y), "X of part 1 is float32, .* float64"),
-    "classes": (lambda X, y: (X, y.astype(str)), "y of part 1 holds text, .* whole numbers"),
-    "NaN": (lambda X, y: (X * np.nan, y), "part 1: Input X contains NaN"),
-    "lengths": (lambda X, y: (X, y[1:]), "part 1: Found input variables with inconsistent"),
-    "sizes": (lambda X, y: (X * 1e200, y), "part 1: X holds a value of size"),
-}
-
-
-@pytest.mark.parametrize("case", HOSTILE)
-def test_parts_that_do_not_fit_are_one_error(client, case):
-    change, words = HOSTILE[case]
-    with pytest.raises((ValueError, FloatingPointError), match=words):
-        with_part(change)
-    assert is_free(client)
 
 
 def test_arguments_that_are_no_parts_are_refused(client):
@@ -237,14 +129,6 @@ def test_arguments_that_are_no_parts_are_refused(client):
     with pytest.raises(ValueError, match="at least two classes"):
         fit(X, np.zeros(len(Y), int))
     assert not hasattr(model, "n_features_in_")
-
-
-def test_ctrl_c_frees_the_cluster(client, monkeypatch):
-    at_question(monkeypatch, 5, lambda _: os.kill(os.getpid(), signal.SIGINT))
-    with pytest.raises(KeyboardInterrupt):
-        fit(X, Y)
-    assert is_free(client)
-    assert fit(X, Y).certificate_.relative_gap <= 1e-5
 
 
 def test_slow_answers_leave_nothing_on_the_workers(client, monkeypatch):

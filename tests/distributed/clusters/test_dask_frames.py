@@ -18,16 +18,19 @@ import dask.dataframe as dd
 import pandas as pd
 
 from manyclass.dask import DaskMulticlassSVC, DaskMultinomialLogisticRegression
-from tests.helpers.dask import processes
+from tests.helpers.dask import threads
 
-# Of Dask's own threads, at the end of a cluster.
-pytestmark = pytest.mark.filterwarnings("ignore::ResourceWarning")
+# Of Dask's own threads, at the end of a cluster, and of its use of pandas.
+pytestmark = [
+    pytest.mark.filterwarnings("ignore::ResourceWarning"),
+    pytest.mark.filterwarnings("ignore:The inplace keyword"),
+]
 FEATURES = list("abcdef")
 
 
 @pytest.fixture(scope="module", name="client")
 def client_fixture():
-    yield from processes(2)
+    yield from threads(2)
 
 
 def rows():

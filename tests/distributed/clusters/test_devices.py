@@ -26,11 +26,10 @@ pytest.importorskip(
 
 import dask
 import dask.array as da
-from dask.distributed import Client, LocalCluster
 
 from manyclass.dask import DaskMulticlassSVC, DaskMultinomialLogisticRegression
 from manyclass.distributed.clusters.dask_parts import DaskParts, Where
-from tests.helpers.dask import processes
+from tests.helpers.dask import processes, threads
 
 __all__ = ["asarray", "strict"]
 pytestmark = pytest.mark.filterwarnings("ignore::ResourceWarning")
@@ -40,18 +39,7 @@ KEPT = WEIGHTS > 0
 
 @pytest.fixture(scope="module", name="client")
 def client_fixture():
-    """Two workers that are threads: what tests set for this process is theirs."""
-    with (
-        LocalCluster(
-            n_workers=2,
-            threads_per_worker=1,
-            processes=False,
-            dashboard_address=":0",
-            memory_limit=0,
-        ) as cluster,
-        Client(cluster) as client,
-    ):
-        yield client
+    yield from threads(2)
 
 
 def chunks(rows, size, *makes):
@@ -165,7 +153,7 @@ def test_certificates_of_devices_without_float64(client, strict, monkeypatch):
 
 
 def test_checkpoints_and_warm_starts(client, strict, tmp_path):
-    stored = {"checkpoint": tmp_path / "kept", "C": 3.0, "tol": 1e-6, "make": strict}
+    stored = {"checkpoint": tmp_path / "kept", "C": 3.0, "tol": 1e-3, "make": strict}
     with pytest.warns(match="training stopped after 2 epoch"):
         fit("logistic", X, Y, max_iter=2, **stored)
     assert fit("logistic", X, Y, resume=True, **stored).n_iter_ > 2
