@@ -69,7 +69,7 @@ def test_path_and_plot(run, data, here):
 
 def test_train_with_a_choice(run, here):
     X, y = load_iris(return_X_y=True)
-    dump_svmlight_file(X[::3], y[::3], "data", zero_based=False)
+    dump_svmlight_file(X[::6], y[::6], "data", zero_based=False)
     data = "data"
     lines = run.works("train", data, "model", "-C", "auto", "--formulation", "ovr")
     model = load_model(here / "model")
