@@ -65,8 +65,8 @@ def test_refused_with_bytes_when_memory_is_short(monkeypatch, solver):
 @comparison
 def test_ctrl_c_ends_training_and_warm_start_goes_on(solver, ctrl_c_in):
     large = np.random.default_rng(1)
-    rows = large.normal(size=(6000, 60))
-    labels = (rows @ large.normal(size=(60, 30)) + 3 * large.normal(size=(6000, 30))).argmax(axis=1)
+    rows = large.normal(size=(2000, 60))
+    labels = (rows @ large.normal(size=(60, 30)) + 3 * large.normal(size=(2000, 30))).argmax(axis=1)
     model = MulticlassSVC(solver=solver, tol=1e-12, max_iter=10**6, warm_start=True, random_state=0)
     ctrl_c_in(ComparisonSolver, "epoch")
     with pytest.raises(KeyboardInterrupt):

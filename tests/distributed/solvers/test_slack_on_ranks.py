@@ -63,7 +63,7 @@ def test_float32_to_a_modest_gap(loss, weights):
 
 def test_the_estimator():
     rng = np.random.default_rng(0)
-    X, y = rng.normal(size=(60, 5)), np.arange(60) % 4
+    X, y = rng.normal(size=(32, 5)), np.arange(32) % 4
     given = {
         "formulation": "ww",
         "costs": random_costs(4, 0, least=0.1),
