@@ -68,6 +68,7 @@ def test_the_estimator():
         "formulation": "ww",
         "costs": random_costs(4, 0, least=0.1),
         "cost_scaling": "slack",
+        "C": 0.1,
         "tol": 1e-8,
         "random_state": 0,
     }
