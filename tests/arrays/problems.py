@@ -49,7 +49,7 @@ def counted(name, monkeypatch):
     return module.asarray
 
 
-def rows(seed=0, n=60, d=24, k=3, dtype=np.float64):
+def rows(seed=0, n=40, d=16, k=3, dtype=np.float64):
     """Draw rows and labels, some of which lie on the wrong side."""
     rng = np.random.default_rng(seed)
     X = rng.normal(size=(n, d))
