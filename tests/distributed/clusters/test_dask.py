@@ -132,11 +132,27 @@ def test_arguments_that_are_no_parts_are_refused(client):
 
 
 def test_slow_answers_leave_nothing_on_the_workers(client, monkeypatch):
-    """Waiting in vain leaves cycles, which Python may collect much later."""
-    monkeypatch.setattr(dask_parts, "WAIT", 0.002)
+    """Waiting in vain leaves no cycles, which Python might collect much later."""
+    n_waits = 0
+
+    class Slow(threading.Semaphore):
+        """The first two waits for the answers to a question are in vain."""
+
+        def __init__(self, value):
+            super().__init__(value)
+            self.in_vain = 2
+
+        def acquire(self, timeout):
+            nonlocal n_waits
+            self.in_vain -= 1
+            n_waits += self.in_vain >= 0
+            return self.in_vain < 0 and super().acquire(timeout=timeout)
+
+    monkeypatch.setattr(dask_parts, "Semaphore", Slow)
     gc.disable()
     try:
         fit(X, Y)
+        assert n_waits > 0
         assert is_free(client)
     finally:
         gc.enable()
