@@ -224,7 +224,7 @@ def c_path(
         warn_user(
             f"the path is proven to {gap:.2e} at C = {C:g} (requested: {epsilon:g}) after "
             f"{len(tracer.fits)} fits; raise max_fits or max_iter, lower tol, or choose a smaller "
-            "C_max, by which the rounding of losses is multiplied",
+            "C_max: rounding errors grow with C",
             ConvergenceWarning,
         )
     accuracies = None

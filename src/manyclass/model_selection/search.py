@@ -236,9 +236,10 @@ def warn_of_equal_scores(scores: Scores, C: float) -> None:
     means = scores.mean(axis=0)
     if len(means) > 2 and np.ptp(means) <= EQUAL * abs(means[0]) and means[0] < 1 - EQUAL:
         warn_user(
-            f"all {len(means)} values of C score alike ({means[0]:.4g}), and C = {C:g} is one of "
-            "them: the models may give all rows the same class, or the folds lack classes; choose "
-            "another scoring, such as 'balanced_accuracy' or 'neg_log_loss', or other values of C"
+            f"all {len(means)} values of C have the same score ({means[0]:.4g}); C = {C:g} was "
+            "chosen. The models may give all rows the same class, or the folds lack classes; "
+            "choose another scoring, such as 'balanced_accuracy' or 'neg_log_loss', or other "
+            "values of C"
         )
 
 

@@ -389,7 +389,7 @@ class MultilabelSVC(LinearClassifier, BaseEstimator):
             name = self.classes_[constant].tolist()[0]
             warn_user(
                 f"{constant.sum()} of {len(constant)} labels occur in all rows or in none, "
-                f"such as {name!r}: they are always predicted or never",
+                f"such as {name!r}: they are predicted for every row or for none",
             )
         if found.status is not Status.CONVERGED:
             warn_user(
