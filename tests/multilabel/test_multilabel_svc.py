@@ -127,7 +127,7 @@ def test_kinds_of_labels(data, given, classes, is_dense):
     ("Y", "message"),
     [
         (np.arange(12) % 3, "use MulticlassSVC"),
-        (["a,b"] * 12, r"text for every row \(a,b\), not a label set; split them"),
+        (["a;b"] * 12, r"text for every row \(a;b\), not a label set; split them, .*split\(';'\)"),
         (np.full((12, 2), 2), "only 0 and 1 .* it holds 2"),
         (np.full((12, 2), 0.5), "continuous values such as 0.5"),
         (np.full((12, 2), "x"), "only 0 and 1"),

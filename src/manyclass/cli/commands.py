@@ -10,6 +10,7 @@ import argparse
 import contextlib
 import importlib
 import sys
+import traceback
 from collections.abc import Callable, Sequence
 from functools import partial
 
@@ -87,6 +88,17 @@ def main(argv: Sequence[str] | None = None) -> int:
     Returns the exit code: 0, 2 after an error, 130 after Ctrl-C, 143 after SIGTERM where it is
     handled.
     """
+    try:
+        return _main(argv)
+    except Exception:
+        if mpiexec.started() > 1:  # other ranks may wait for this one
+            traceback.print_exc()
+            console.exit_by_signal()
+        raise
+
+
+def _main(argv: Sequence[str] | None) -> int:
+    """Run a command; an exception that leaves it is a fault of the program."""
     words: Callable[[str], str] = str
     args: argparse.Namespace | None = None
     try:

@@ -125,9 +125,10 @@ def _matrix(Y: LabelSets) -> CsrArray:
         if dense.ndim == 1 and dense.dtype.kind == "O":  # a column of lists
             dense = np.asarray([_as_list(row) for row in dense])
         if dense.ndim == 1 and len(dense) and all(isinstance(row, str) for row in dense):
+            mark = next((mark for mark in ";|" if any(mark in row for row in dense)), ",")
             raise ValueError(
                 f"Y holds a text for every row ({dense[0]!s:.20}), not a label set; split "
-                "them, as [set(filter(None, text.split(','))) for text in Y]"
+                f"them, as [set(filter(None, text.split({mark!r}))) for text in Y]"
             )
         if dense.ndim != 2:
             raise ValueError(

@@ -18,7 +18,7 @@ from tests.helpers.model_files import without_seconds
 from tests.helpers.mpiexec import MPIEXEC, needs_mpi
 
 pytestmark = needs_mpi
-SECONDS = 600  # until a run that takes two or three is said to hang
+SECONDS = 180  # until a run that takes two or three is said to hang
 FIT = """
 import sys
 from mpi4py import MPI
@@ -216,6 +216,7 @@ print(f"{{model.fit(X, y).score(X, y):.2f}}")
         ("sys.argv += ['--no-such-option']", "unrecognized arguments: --no-such-option"),
         ("sys.argv[1:] = ['info', 'x']", "info runs in one process"),
         ("commands.build_parser = interrupt", "interrupted"),
+        ("commands.build_parser = fail", "a fault"),
     ],
 )
 def test_a_rank_that_ends_before_mpi_begins_ends_all(data, tmp_path, rank, action, words):
@@ -223,8 +224,10 @@ def test_a_rank_that_ends_before_mpi_begins_ends_all(data, tmp_path, rank, actio
 import os, sys
 from manyclass import cli
 from manyclass.cli import commands
-def interrupt():
+def interrupt(command):
     raise KeyboardInterrupt
+def fail(command):
+    raise TypeError("a fault")
 if os.environ["PMI_RANK"] == "{rank}":
     {action}
 sys.exit(cli.main(sys.argv[1:]))
@@ -287,8 +290,9 @@ sys.exit(cli.main(sys.argv[1:]))
 
 
 def told(done):
-    """The lines of manyclass about errors, without the launcher's own."""
-    return [line for line in done.stderr.splitlines() if line.startswith("manyclass:")]
+    """The lines of manyclass about errors, and faults, without the launcher's own lines."""
+    starts = "manyclass:", "TypeError:"
+    return [line for line in done.stderr.splitlines() if line.startswith(starts)]
 
 
 def ending(rank, action):
