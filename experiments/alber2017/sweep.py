@@ -25,6 +25,7 @@ from sklearn.svm import LinearSVC
 from experiments import Split, available, load_named
 from manyclass import MulticlassSVC
 from manyclass.datasets.synthetic import corpus_shape, make_text_corpus
+from measuring.quick import parse
 from measuring.results import (
     add_result,
     markdown,
@@ -198,8 +199,7 @@ def main() -> None:
     parser.add_argument("--only", nargs="+", choices=DATA, default=list(DATA))
     parser.add_argument("--machines", nargs="+", default=[*MACHINES, *LIBLINEAR])
     parser.add_argument("--seeds", action="store_true", help="three seeds on lshtc1 instead")
-    parser.add_argument("--quick", action="store_true", help="made-up data, a few seconds")
-    args = parser.parse_args()
+    args = parse(parser)
     if args.quick:
         quick(seeds=args.seeds)
         return

@@ -155,10 +155,10 @@ def main() -> None:
         if skipped:
             print(f"{name} skipped: {reason}")
             continue
-        print(name, flush=True)
-        path, data = HERE / "results" / f"{name}.json", setting.dataset.load()
         if options.cutting_planes and not setting.peer:
             continue
+        print(name, flush=True)
+        path, data = HERE / "results" / f"{name}.json", setting.dataset.load()
         if options.cutting_planes:
             found = read_all(path.parent)[name]
             added = cutting_planes(setting, data, found["alpha"]["SVM"])

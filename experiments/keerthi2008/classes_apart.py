@@ -22,6 +22,7 @@ from experiments.keerthi2008.tables import MACHINES
 from experiments.keerthi2008.updates import first_rows
 from experiments.lin2008.libsvm import exponent
 from manyclass import MulticlassSVC
+from measuring.quick import parse
 from measuring.results import add_result, markdown
 
 RESULTS = Path(__file__).parent / "results" / "classes_apart.json"
@@ -80,8 +81,7 @@ def main() -> None:
     warnings.simplefilter("ignore")
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--only", nargs="+", choices=DATA, default=list(DATA))
-    parser.add_argument("--quick", action="store_true", help="made-up data, a few seconds")
-    args = parser.parse_args()
+    args = parse(parser)
     if args.quick:
         print(table({"tiny": growth(dataset("tiny"), SHARES, 1)}))
         return

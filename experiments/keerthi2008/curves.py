@@ -23,6 +23,7 @@ from experiments.keerthi2008.methods import (
     record,
     record_liblinear,
 )
+from measuring.quick import parse
 from measuring.results import read_results, write_results
 
 RESULTS = Path(__file__).parent / "results"
@@ -97,8 +98,7 @@ def main() -> None:
     )
     parser.add_argument("--only", nargs="+", choices=FIGURES, default=list(FIGURES))
     parser.add_argument("--limit", type=float, default=60.0, help="seconds of a run, at most")
-    parser.add_argument("--quick", action="store_true", help="made-up data, a few seconds")
-    args = parser.parse_args()
+    args = parse(parser)
     if args.quick:
         for panel in QUICK:
             measure(panel, 0.3)

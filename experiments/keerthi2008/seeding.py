@@ -19,6 +19,7 @@ import numpy as np
 from experiments import Split, available
 from experiments.keerthi2008.data import dataset
 from manyclass import MulticlassSVC
+from measuring.quick import parse
 from measuring.results import read_results, write_results
 
 RESULTS = Path(__file__).parent / "results" / "seeding.json"
@@ -42,8 +43,7 @@ def main() -> None:
     """Run what is asked for."""
     warnings.simplefilter("ignore")
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("--quick", action="store_true", help="made-up data, a few seconds")
-    args = parser.parse_args()
+    args = parse(parser)
     if args.quick:
         print([sequence(dataset("tiny"), (0.1, 1.0), warm=warm) for warm in (True, False)])
         return

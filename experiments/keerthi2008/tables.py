@@ -26,6 +26,7 @@ from sklearn.preprocessing import normalize
 from experiments import available
 from experiments.keerthi2008.data import dataset
 from manyclass import MulticlassSVC
+from measuring.quick import parse
 from measuring.results import read_results, write_results
 
 RESULTS = Path(__file__).parent / "results" / "tables.json"
@@ -114,8 +115,7 @@ def main() -> None:
     )
     parser.add_argument("--only", nargs="+", choices=DATA, default=list(DATA))
     parser.add_argument("--unit-rows", action="store_true", help="rows of length one")
-    parser.add_argument("--quick", action="store_true", help="made-up data, a few seconds")
-    args = parser.parse_args()
+    args = parse(parser)
     if args.quick:
         splits = [one_split(*pooled("tiny"), seed, tol=1e-2) for seed in range(2)]
         print(splits, p_value(splits, "CS"))

@@ -15,9 +15,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from experiments import MissingDataError, Split
+from experiments import Split, available
 from experiments.keerthi2008.data import dataset
 from experiments.keerthi2008.methods import make_problem, optimum
+from measuring.quick import parse
 
 ROWS, EPOCHS = 10_000, 30
 FIRST_RATE, GROWTH = 0.5, 1.05
@@ -131,16 +132,12 @@ def _curve(run: PlainSteps, best: float, epochs: int) -> dict[str, Any]:
 def main() -> None:
     """Run it."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("--quick", action="store_true", help="made-up data, a few seconds")
-    args = parser.parse_args()
+    args = parse(parser)
     if args.quick:
         compare(dataset("tiny"), 60, 2)
         return
-    for name in ("covtype100k", "mnist"):
-        try:
-            compare(dataset(name), ROWS, EPOCHS)
-        except MissingDataError as error:
-            print(f"{name}: skipped: {error}")
+    for _, split in available(("covtype100k", "mnist"), dataset):
+        compare(split, ROWS, EPOCHS)
 
 
 if __name__ == "__main__":

@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 from experiments import Split, available
 from experiments.keerthi2008.data import dataset
 from experiments.keerthi2008.methods import make_problem, optimum
+from measuring.quick import parse
 from measuring.results import read_results, write_results
 
 RESULTS = Path(__file__).parent / "results" / "updates.json"
@@ -128,8 +129,7 @@ def first_rows(split: Split, n: int | None) -> Split:
 def main() -> None:
     """Run what is asked for."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("--quick", action="store_true", help="made-up data, a few seconds")
-    if parser.parse_args().quick:
+    if parse(parser).quick:
         split = first_rows(dataset("tiny"), 100)
         print(counted(split, 0.1, optimum(make_problem(split, "crammer_singer", 0.1), 1e-7, 60.0)))
         return

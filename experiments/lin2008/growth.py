@@ -19,6 +19,7 @@ import numpy as np
 from experiments import MissingDataError
 from experiments.lin2008.kernels import dense, small
 from experiments.lin2008.machines import Rows, machine, measured, tuned
+from measuring.quick import parse
 from measuring.results import read_results, write_results
 
 RESULTS = Path(__file__).parent / "results" / "growth.json"
@@ -62,8 +63,7 @@ def main() -> None:
     warnings.simplefilter("ignore")
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--limit", type=float, default=600.0, help="seconds of a fit, at most")
-    parser.add_argument("--quick", action="store_true", help="600 digits, a few seconds")
-    args = parser.parse_args()
+    args = parse(parser)
     if args.quick:
         curves(small(), (200, 400), args.limit, 200)
         return

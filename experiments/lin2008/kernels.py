@@ -17,6 +17,7 @@ from sklearn.datasets import load_digits
 
 from experiments import available, load_named
 from experiments.lin2008.machines import Rows, machine, measured, tuned
+from measuring.quick import parse
 from measuring.results import add_result, read_results
 
 RESULTS = Path(__file__).parent / "results" / "kernels.json"
@@ -63,8 +64,7 @@ def main() -> None:
     warnings.simplefilter("ignore")
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--only", nargs="+", choices=DATA, default=list(DATA))
-    parser.add_argument("--quick", action="store_true", help="600 digits, a few seconds")
-    args = parser.parse_args()
+    args = parse(parser)
     if args.quick:
         compare(small(), 200)
         return

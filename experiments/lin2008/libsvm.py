@@ -21,6 +21,7 @@ from sklearn.svm import SVC, LinearSVC
 from experiments import MissingDataError, Split, load_named
 from manyclass import MulticlassSVC
 from manyclass.datasets.synthetic import make_text_corpus
+from measuring.quick import parse
 from measuring.results import read_results, write_results
 
 RESULTS = Path(__file__).parent / "results" / "libsvm.json"
@@ -69,8 +70,7 @@ def main() -> None:
     warnings.simplefilter("ignore")
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--limit", type=float, default=600.0, help="seconds of a fit, at most")
-    parser.add_argument("--quick", action="store_true", help="made-up text, a few seconds")
-    args = parser.parse_args()
+    args = parse(parser)
     if args.quick:
         X, y = make_text_corpus(500, 300, 5, words_per_example=20, random_state=0)
         compare(Split(X[:400], y[:400], X[400:], y[400:]), (200, 400), args.limit)

@@ -18,14 +18,14 @@ from tests.helpers.parts import ends
 
 
 def processes(n):
-    """The client of a cluster of so many processes."""
+    """Yield the client of a cluster of n processes."""
     yield from _workers(n, processes=True)
 
 
 def threads(n):
-    """The client of a cluster of so many threads of this process, which start at once.
+    """Yield the client of a cluster of n threads of this process, which starts quickly.
 
-    What tests set for this process is theirs.
+    Its workers see what a test sets in this process.
     """
     yield from _workers(n, processes=False)
 
@@ -40,7 +40,7 @@ def _workers(n, **kind):
 
 
 def is_free(client):
-    """Whether the workers hold nothing, at once or when they have heard that it is cancelled."""
+    """Return whether the workers hold no results, now or after cancelled ones are released."""
     for _ in range(1000):
         if not client.who_has():
             return True

@@ -1,6 +1,6 @@
 """Ranks within one process: a thread for each, of which one runs at a time.
 
-A rank runs until it needs what another one has not sent yet; then it is the next one's turn.
+A rank runs until it waits for a message or an exchange; then the next rank runs.
 """
 
 import itertools
@@ -16,25 +16,25 @@ class AbortedError(RuntimeError):
 
 
 class World:
-    """What the ranks share, and whose turn it is."""
+    """Messages and exchanges of the ranks, and which rank runs."""
 
     def __init__(self, size):
         self.size = size
         pairs = itertools.product(range(size), repeat=2)
         self.messages = {pair: deque() for pair in pairs}
-        self.given = [None] * size  # to the exchange that is going on
+        self.given = [None] * size  # to the current exchange
         self.n_given = self.n_exchanges = 0
-        self.exchanged = []  # in the last exchange, one of each rank
+        self.exchanged = []  # values of all ranks in the last exchange
         self.aborted = False
         self.first_on_machine = [0] * size  # all on one
         self._turns = [threading.Lock() for _ in range(size)]
         self._running = set(range(size))
-        self._n_waiting = 0  # turns in a row in which a rank could not go on
+        self._n_waiting = 0  # ranks in a row that still wait
         for turn in self._turns[1:]:
             turn.acquire()
 
     def run(self, rank, call):
-        """Run a call as a rank, whenever it is its turn."""
+        """Call a function as a rank, when it is its turn."""
         self._turns[rank].acquire()
         try:
             return call(ThreadRank(self, rank))
@@ -44,7 +44,7 @@ class World:
             self._pass_on(rank)
 
     def wait(self, rank, is_there):
-        """Let the others run until something is there."""
+        """Run other ranks until ``is_there`` returns true."""
         while not self.aborted and not is_there():
             if self._n_waiting > len(self._running):  # all wait
                 self.aborted = True
@@ -57,7 +57,7 @@ class World:
         self._n_waiting = 0
 
     def give(self, rank, values):
-        """Give the values of a rank to the exchange that is going on."""
+        """Add the values of a rank to the current exchange."""
         self.given[rank] = values
         self.n_given += 1
         if self.n_given == self.size:
@@ -119,7 +119,7 @@ class ThreadRank:
 
 
 def on_ranks(size, call, machines=None):
-    """Run call(communicator) on so many ranks; the results in the order of the ranks.
+    """Run call(communicator) on each rank; return the results in the order of the ranks.
 
     `machines`: the first rank on the machine of each.
     """

@@ -98,7 +98,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _main(argv: Sequence[str] | None) -> int:
-    """Run a command; an exception that leaves it is a fault of the program."""
+    """Run a command, and report the errors that users can correct."""
     words: Callable[[str], str] = str
     args: argparse.Namespace | None = None
     try:

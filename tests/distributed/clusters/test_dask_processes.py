@@ -1,4 +1,4 @@
-"""Rows on workers of Dask that are processes: what they send, errors of theirs, Ctrl-C."""
+"""Workers of Dask in their own processes: what passes between them, errors, Ctrl-C."""
 
 from __future__ import annotations
 
