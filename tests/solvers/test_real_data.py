@@ -48,8 +48,6 @@ def test_known_optimum(name, tol, shared_data):
 @pytest.mark.parametrize("name", ["news20", "sector", "letter"])
 def test_one_vs_rest_reaches_liblinear_in_every_class(name, loss, shared_data):
     X, y = load_svmlight(shared_data(f"{name}.scale"), dtype=np.float64)
-    if name == "sector":  # 105 classes, which LIBLINEAR trains one by one
-        X, y = X[::3], y[::3]
     X = sp.csr_matrix(
         (X.data, X.indices.astype(np.int32), X.indptr.astype(np.int32)), shape=X.shape
     )
