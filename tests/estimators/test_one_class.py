@@ -11,6 +11,7 @@ from sklearn.preprocessing import StandardScaler
 from manyclass import (
     MulticlassSVC,
     MulticlassSVCCV,
+    MultilabelSVCCV,
     MultinomialLogisticRegression,
     MultinomialLogisticRegressionCV,
 )
@@ -99,15 +100,28 @@ def test_scores_that_do_not_tell_values_of_C_apart_are_warned_of(kind, scoring):
         model.fit(X, y)
     told = [str(warning.message) for warning in seen]
     assert told[0].startswith(
-        "all 3 values of C have the same score (0.83); C = 0.001 was chosen. The models may"
+        "all 3 values of C have the same score (0.83), no better than a prediction without "
+        "features (0.83); C = 0.001 was chosen. The models may"
     )
     assert told[1].startswith("nearly all training rows are given class 0")
     assert len(told) == 2
 
 
 @pytest.mark.filterwarnings("error")
-def test_perfect_scores_are_not_warned_of():
+@pytest.mark.parametrize("n_flipped", [0, 6])
+@pytest.mark.parametrize("scoring", [None, "top_2_accuracy", lambda model, X, y: 0 * model.C])
+def test_equal_scores_of_models_that_use_features_are_not_warned_of(n_flipped, scoring):
     y = np.arange(60) % 3
     X = np.random.default_rng(0).normal(size=(60, 3)) + 10 * np.eye(3)[y]
-    model = MulticlassSVCCV(Cs=[0.1, 0.3, 1.0], cv=2, random_state=0).fit(X, y)
-    assert model.best_score_ == 1.0
+    y[:n_flipped] = (y[:n_flipped] + 1) % 3
+    model = MulticlassSVCCV(Cs=[0.01, 0.02, 0.03], cv=2, scoring=scoring, random_state=0)
+    assert len(np.unique(model.fit(X, y).scores_.mean(axis=0))) == 1
+    assert n_flipped == 0 or model.best_score_ < 1
+
+
+def test_labels_that_are_never_predicted_are_warned_of():
+    rng = np.random.default_rng(0)
+    Y = (rng.random((60, 2)) < 0.2).astype(int)
+    model = MultilabelSVCCV(Cs=[1e-3, 2e-3, 3e-3], cv=2, random_state=0)
+    with pytest.warns(UserWarning, match=r"the same score \(0\), no better than a prediction"):
+        model.fit(rng.normal(size=(60, 2)), Y)

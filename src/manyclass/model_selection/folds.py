@@ -15,6 +15,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 from sklearn import config_context
+from sklearn.dummy import DummyClassifier
 from sklearn.metrics import log_loss
 from sklearn.model_selection import BaseCrossValidator
 
@@ -179,7 +180,7 @@ class Folds:
         except (ValueError, FloatingPointError, MemoryError) as error:
             raise type(error)(f"fold {number + 1}: {error}") from error
 
-    def score(self, number: int, model: Classifier) -> float:
+    def score(self, number: int, model: Classifier | DummyClassifier) -> float:
         """Score a model on the test rows of a fold.
 
         Raises
@@ -203,6 +204,23 @@ class Folds:
         if not np.isfinite(score):
             raise ValueError(f"fold {number + 1}: the score is {score}; check scoring")
         return score
+
+    def constant_score(self) -> float | None:
+        """Return the mean score of models that ignore the features, or None if the scorer fails.
+
+        These models predict the most frequent class of the training rows, with the frequencies of
+        the classes as probabilities.
+        """
+        scores = []
+        for number, (train, _) in enumerate(self.splits):
+            weights = None if self.sample_weight is None else self.sample_weight[train]
+            model = DummyClassifier(strategy="prior")
+            model.fit(np.zeros((len(train), 1)), self.y[train], weights)
+            try:
+                scores.append(self.score(number, model))
+            except ValueError:
+                return None
+        return float(np.mean(scores))
 
 
 def with_labels(scorer: Scorer, classes: Array) -> Scorer:

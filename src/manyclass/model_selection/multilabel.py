@@ -205,7 +205,7 @@ class MultilabelSVCCV(CrossValidatedC, MultilabelSVC):
                     break
             best = chosen(scores, one_standard_error=self.one_standard_error)
             C = float(Cs[best])
-            warn_of_equal_scores(scores, C)
+            warn_of_equal_scores(scores, C, lambda: 0.0)  # F1 of no labels
             began = time.perf_counter()
             model = self._model(C, int(seeds[-1, best])).fit(X, y, sample_weight)
             self.refit_time_ = time.perf_counter() - began

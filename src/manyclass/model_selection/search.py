@@ -224,22 +224,29 @@ def near_best(scores: Scores) -> NDArray[np.bool_]:
     return np.asarray(means >= means[best] - error)
 
 
-def warn_of_equal_scores(scores: Scores, C: float) -> None:
-    """Warn if three or more values of C all have the same score, unless it is perfect (1).
+def warn_of_equal_scores(
+    scores: Scores, C: float, constant_score: Callable[[], float | None]
+) -> None:
+    """Warn if three or more values of C all have the same score, which needs no features.
 
     Parameters
     ----------
     scores : ndarray of shape (n_folds, n_Cs)
     C : float
         The chosen C.
+    constant_score : callable
+        Returns the mean score of models that ignore the features, or None if it is unknown.
     """
     means = scores.mean(axis=0)
-    if len(means) > 2 and np.ptp(means) <= EQUAL * abs(means[0]) and means[0] < 1 - EQUAL:
+    if len(means) < 3 or np.ptp(means) > EQUAL * abs(means[0]):
+        return
+    constant = constant_score()
+    if constant is not None and means[0] <= constant + EQUAL * abs(constant):
         warn_user(
-            f"all {len(means)} values of C have the same score ({means[0]:.4g}); C = {C:g} was "
-            "chosen. The models may give all rows the same class, or the folds lack classes; "
-            "choose another scoring, such as 'balanced_accuracy' or 'neg_log_loss', or other "
-            "values of C"
+            f"all {len(means)} values of C have the same score ({means[0]:.4g}), no better than a "
+            f"prediction without features ({constant:.4g}); C = {C:g} was chosen. The models may "
+            "give all rows the same class, or the folds lack classes; choose another scoring, such "
+            "as 'balanced_accuracy' or 'neg_log_loss', or other values of C"
         )
 
 
