@@ -1,13 +1,21 @@
-"""Memory limits of cgroups, of files as the kernel writes them and of a real group."""
+"""Memory limits of cgroups, of files as the kernel writes them and of a real group; BLAS."""
 
 import os
 import subprocess
 import sys
+import types
 from pathlib import Path
 
 import pytest
+from threadpoolctl import ThreadpoolController, threadpool_limits
 
-from manyclass.utils.machine import available_memory, left_in_cgroups, limiting_folders
+from manyclass.utils import machine
+from manyclass.utils.machine import (
+    available_memory,
+    left_in_cgroups,
+    limiting_folders,
+    one_blas_thread,
+)
 
 V1 = "35 31 0:32 {root} {mount} rw,relatime - cgroup cgroup rw,memory\n"
 V2 = "30 23 0:26 {root} {mount} rw,nosuid shared:4 - cgroup2 cgroup2 rw,nsdelegate\n"
@@ -130,3 +138,37 @@ def test_a_job_of_600_mb_trains_with_sparse_weights():
 
 def test_processes_share_limits():
     assert available_memory(4) <= available_memory() // 4 + 1
+
+
+def blas_threads():
+    libraries = ThreadpoolController().select(user_api="blas").info()
+    return {library["num_threads"] for library in libraries}
+
+
+def test_blas_has_one_thread_until_the_last_block_ends():
+    with threadpool_limits(2, "blas"):
+        assert blas_threads() == {2}
+        with one_blas_thread():
+            with one_blas_thread():
+                assert blas_threads() == {1}
+            assert blas_threads() == {1}
+        assert blas_threads() == {2}
+
+
+def test_libraries_are_searched_again_after_imports(monkeypatch):
+    searches = []
+
+    class Counted(ThreadpoolController):
+        def __init__(self):
+            searches.append(len(sys.modules))
+            super().__init__()
+
+    monkeypatch.setattr(machine, "ThreadpoolController", Counted)
+    limit = machine._BlasLimit()
+    for _ in range(3):
+        with limit():
+            assert blas_threads() == {1}
+    assert len(searches) == 1
+    monkeypatch.setitem(sys.modules, "a_new_module", types.ModuleType("a_new_module"))
+    with limit():
+        assert len(searches) == 2

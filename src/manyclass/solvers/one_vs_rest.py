@@ -88,7 +88,8 @@ class OneVsRest:
                 ascent_only=ascent_only,
             )
             self._groups.append(Group(part, solver))
-        self._threads = ThreadPoolExecutor(min(n_jobs, n_groups))
+        self._n_threads = min(n_jobs, n_groups)
+        self._threads = ThreadPoolExecutor(self._n_threads)  # starts threads when it is used
         self._records: list[EpochRecord] = []
         self._n_epochs = 0
 
@@ -165,6 +166,8 @@ class OneVsRest:
 
     def _map(self, call: Callable[[Group], R], groups: list[Group]) -> list[R]:
         """Call a function for groups in parallel; on Ctrl-C, all end between two visits."""
+        if self._n_threads == 1:
+            return [call(group) for group in groups]
         try:
             futures = [self._threads.submit(call, group) for group in groups]
             return [future.result() for future in futures]

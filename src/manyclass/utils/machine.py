@@ -12,6 +12,7 @@ import contextlib
 import functools
 import os
 import re
+import sys
 import threading
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -22,7 +23,7 @@ import joblib
 import numpy as np
 import psutil
 from joblib.parallel import get_active_backend
-from threadpoolctl import threadpool_limits
+from threadpoolctl import ThreadpoolController, threadpool_limits
 
 from manyclass import _core
 from manyclass.utils.types import Array, DType, Numbers
@@ -93,6 +94,8 @@ class _BlasLimit:
     def __init__(self) -> None:
         self._lock, self._n_users = threading.Lock(), 0
         self._limits: threadpool_limits | None = None
+        self._libraries: ThreadpoolController | None = None
+        self._n_modules = 0  # modules that were imported when the libraries were searched
 
     @contextlib.contextmanager
     def __call__(self) -> Iterator[None]:
@@ -103,7 +106,7 @@ class _BlasLimit:
         """
         with self._lock:
             if self._n_users == 0:
-                self._limits = threadpool_limits(1, "blas")
+                self._limits = self._found().limit(limits=1, user_api="blas")
             self._n_users += 1
         try:
             yield
@@ -112,6 +115,12 @@ class _BlasLimit:
                 self._n_users -= 1
                 if self._n_users == 0 and self._limits is not None:
                     self._limits.restore_original_limits()
+
+    def _found(self) -> ThreadpoolController:
+        """Return the libraries of this process; searching for them takes milliseconds."""
+        if self._libraries is None or self._n_modules != len(sys.modules):
+            self._libraries, self._n_modules = ThreadpoolController(), len(sys.modules)
+        return self._libraries
 
 
 one_blas_thread = _BlasLimit()
