@@ -2,9 +2,9 @@
 
     python -m benchmarks.measure [--list] [--only NAME ...]
 
-A measurement is out of date if the solvers have changed since. Ctrl-C stops; the next call
-continues: complete results stay, and the measurement that was running starts again. With --only,
-the named measurements run, whether they are out of date or not.
+A measurement is out of date if the solvers or its commands have changed since. Ctrl-C stops; the
+next call continues: complete results stay, and the measurement that was running starts again. With
+--only, the named measurements run, whether they are out of date or not.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from benchmarks import page
 from benchmarks.measurements import MEASUREMENTS, Measurement
 from measuring.fingerprint import ROOT
 from measuring.header import dates, is_current
-from measuring.results import RESULTS, read_results
+from measuring.results import RESULTS, read_results, write_results
 
 INTERRUPTED = 130  # exit status
 
@@ -57,7 +57,8 @@ def state(measurement: Measurement) -> str:
         return "damaged"
     if not result:
         return "never"
-    return "current" if is_current(result, measurement.code) else "old"
+    same_commands = result.get("commands") == list(measurement.commands)
+    return "current" if same_commands and is_current(result, measurement.code) else "old"
 
 
 def line(measurement: Measurement) -> str:
@@ -138,9 +139,9 @@ def measure(measurement: Measurement) -> dict[str, Any]:
         path = Path(folder, measurement.file)
         if not path.exists():
             raise MeasurementError(f"no {measurement.file} was written")
-        result = read_results(path)
+        write_results(path, read_results(path) | {"commands": measurement.commands})
         path.replace(RESULTS / measurement.file)
-    return result
+    return read_results(RESULTS / measurement.file)
 
 
 if __name__ == "__main__":

@@ -43,8 +43,10 @@ def project(tmp_path, monkeypatch):
     return tmp_path
 
 
-def write(project, code):
-    (project / "tiny.json").write_text(json.dumps({"code": {"tiny": code}, "date": "2026-11-01"}))
+def write(project, code, measurement=None):
+    commands = (measurement or tiny()).commands
+    result = {"code": {"tiny": code}, "date": "2026-11-01", "commands": commands}
+    (project / "tiny.json").write_text(json.dumps(result))
 
 
 def run(monkeypatch, measurements, *words):
@@ -109,7 +111,7 @@ def test_programs_accept_their_arguments(measurement, monkeypatch, capsys):
 
 
 def test_what_is_current_is_not_measured_again(project, monkeypatch, capsys):
-    write(project, "now")
+    write(project, "now", tiny(code="other"))
     assert run(monkeypatch, [tiny(code="other")]) == 0
     assert code_of(project) == "now"
     assert capsys.readouterr().out == ""
@@ -127,6 +129,12 @@ def test_what_is_old_or_was_never_measured_is(project, monkeypatch, code):
     shown = (project / "page.md").read_text()
     assert "code now\n\nMeasured on 2026-11-28.\n\n<!-- end of tiny -->" in shown
     assert sorted(path.name for path in project.iterdir()) == ["page.md", "tiny.json"]
+
+
+def test_results_of_other_commands_are_old(project, monkeypatch):
+    assert run(monkeypatch, [tiny()]) == 0
+    assert measure.state(tiny()) == "current"
+    assert measure.state(tiny(status=1)) == "old"
 
 
 def test_results_without_a_fingerprint_are_old(project):
@@ -200,7 +208,8 @@ def test_missing_data_skip_a_measurement(tmp_path, monkeypatch):
 
 def test_the_list_says_when_and_with_what_each_was_measured(project, monkeypatch, capsys):
     found = {"dates": ["2026-11-01", "2026-11-02"], "commit": "abc", "code": {"tiny": "now"}}
-    (project / "tiny.json").write_text(json.dumps(found | {"machine": {"cpu": "CPU"}}))
+    found |= {"machine": {"cpu": "CPU"}, "commands": tiny().commands}
+    (project / "tiny.json").write_text(json.dumps(found))
     assert run(monkeypatch, [tiny(duration="a minute")], "--list") == 0
     words = capsys.readouterr().out.split()
     assert words == ["tiny", "current", "2026-11-02", "abc", "CPU", "takes", "a", "minute"]
