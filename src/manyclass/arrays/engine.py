@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Literal
-
 import numpy as np
 
 from manyclass.arrays.namespace import to_numpy
@@ -81,9 +79,9 @@ class ArrayEngine(SmoothEngine):
         """Set W."""
         self.W[...] = self.placed(np.asarray(start.weights))
 
-    def weights(self, order: Literal["F", "K"] = "F") -> Array:
+    def weights(self) -> Array:
         """Return W, an ndarray; the mean of free intercepts is 0."""
-        W = np.array(to_numpy(self.W), order="F" if order == "F" else "C")
+        W = np.array(to_numpy(self.W), order="C")
         if self.is_free:
             W[-1] -= W[-1].mean()
         return W

@@ -78,7 +78,7 @@ class NewtonSvm(NewtonLogistic):
     def proof(self) -> Certificate:
         """Compute P at W and D at the z of its slacks; of two classes W may move to (-v, v)."""
         engine, problem = self.engine, self.problem
-        W, n_parts, k = engine.weights("K"), engine.parts.n_parts, problem.dataset.n_classes
+        W, n_parts, k = engine.weights(), engine.parts.n_parts, problem.dataset.n_classes
         if k == 2 and problem.is_antisymmetric:
             antisymmetric(W)
         of_duals, sizes = np.zeros(W.shape), np.zeros((n_parts, SIZES))

@@ -45,7 +45,7 @@ def certify(engine: LogisticEngine) -> Certificate:
     If there is a v and all intercepts are regularized, W is first set to W(u).
     """
     if engine.log_u is None:
-        return certify_weights(engine, engine.weights("K"))
+        return certify_weights(engine, engine.weights())
     shift = NO_SHIFT
     if engine.is_free:
         left = np.zeros(engine.problem.dataset.n_classes)
@@ -57,7 +57,7 @@ def certify(engine: LogisticEngine) -> Certificate:
     else:
         sums = engine.rebuild(keeps_bias=False)
     if engine.class_major or engine.problem.dataset.n_classes == 2:
-        W = as_returned(engine, engine.weights("K"))
+        W = as_returned(engine, engine.weights())
         bias = engine.bias(W).copy()
         found = engine.inspect_duals(W, shift)
     else:  # the stored W

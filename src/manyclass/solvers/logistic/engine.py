@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import scipy.special
@@ -27,7 +27,7 @@ from manyclass.problem.solution import Start
 from manyclass.rows.logistic_sums import LogisticRows
 from manyclass.rows.parts import OnePart, Parts
 from manyclass.rows.questions import SmoothLossSums
-from manyclass.solvers.logistic.weight_arrays import WeightArrays, by_class
+from manyclass.solvers.logistic.weight_arrays import WeightArrays
 from manyclass.solvers.weights.storage import BLOCK_BYTES, allocate_weights
 from manyclass.utils.machine import available_memory
 from manyclass.utils.types import Array
@@ -175,14 +175,13 @@ class PrimalEngine(WeightArrays):
         finally:
             self.bias(W)[:] = kept
 
-    def weights(self, order: Literal["F", "K"] = "F") -> Array:
-        """Return W, a copy of shape (d + 1, k): by class, or in its own layout ("K", faster).
+    def weights(self) -> Array:
+        """Return W, a copy of shape (d + 1, k) in its own layout.
 
         Unregularized intercepts are determined up to a constant; it is chosen so that their mean is
         0.
         """
-        W = self.matrix(self.W)
-        W = by_class(W) if order == "F" else W.copy(order=order)
+        W = self.matrix(self.W).copy(order="K")
         if self.is_free:
             W[-1] -= W[-1].mean()
         return W

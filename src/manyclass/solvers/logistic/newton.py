@@ -229,7 +229,7 @@ class NewtonLogistic:
 
     def proof(self) -> Certificate:
         """Compute the certificate of W."""
-        return certify_weights(self.engine, self.engine.weights("K"))
+        return certify_weights(self.engine, self.engine.weights())
 
     def weights(self) -> Weights:
         """Return W, a copy of shape (d + 1, k); the mean of free intercepts is 0."""

@@ -13,8 +13,6 @@ from manyclass.rows.logistic_sums import as_matrix
 from manyclass.solvers.weights.storage import allocate_weights, in_batches
 from manyclass.utils.types import Array, DType
 
-ROWS_AT_A_TIME = 256
-
 
 class WeightArrays:
     """Arrays like W as ndarrays, padded to whole blocks.
@@ -93,15 +91,6 @@ class WeightArrays:
 def dot(a: Array, b: Array) -> float:
     """Return the scalar product."""
     return float(np.vdot(a, b))
-
-
-def by_class(W: Array) -> Array:
-    """Return a copy in order "F", made for some rows at a time, so that they stay in a cache."""
-    copy = np.empty(W.shape, W.dtype, order="F")
-    for begin in range(0, len(W), ROWS_AT_A_TIME):
-        rows = slice(begin, begin + ROWS_AT_A_TIME)
-        copy[rows] = W[rows]
-    return copy
 
 
 def new_weights(problem: Problem, dtype: DType, class_major: bool) -> Array:
