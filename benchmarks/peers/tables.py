@@ -11,6 +11,7 @@ from benchmarks.peers.problems import PROBLEMS
 OURS, OURS_2, LINEAR_SVC = "manyclass", "manyclass_2", "sklearn_linear_svc"
 # The problem beside which those stand that no peer solves.
 BESIDE = "crammer_singer"
+NAMES = ("Crammer", "Weston")  # of people
 SHORT_LEVEL = "0.001"
 # Share of our final test accuracy that is asked of all.
 _NEARLY = 0.99
@@ -64,6 +65,48 @@ def short_table(result: dict[str, Any]) -> str:
     ]
     rows = [[data, *(_short(entries.get((p.name, data))) for p in problems)] for data in names]
     return _table(["data", *(problem.title for problem in problems)], rows)
+
+
+def short_notes(result: dict[str, Any]) -> str:
+    """Say where another solver with one thread is faster, and how Weston-Watkins compares."""
+    cases = []
+    for entry in result["entries"]:
+        ratios = {level: _best_ratio(entry, level) for level in entry["levels"]}
+        slower = [f"{ratio:.1f} at {at}" for at, ratio in ratios.items() if ratio and ratio < 0.95]
+        if slower:
+            title = PROBLEMS[entry["problem"]].title
+            inside = title if title.startswith(NAMES) else title[0].lower() + title[1:]
+            cases.append(f"{inside} on {entry['data']} ({', '.join(slower)})")
+    faster = f"Another solver is faster in these cases (ratio at an excess): {'; '.join(cases)}."
+    sentences = [faster if cases else "No other solver is faster at an excess of 1e-5 to 1e-2."]
+    if shares := _shares(result["entries"], "weston_watkins", BESIDE):
+        sentences.append(
+            f"For Weston-Watkins, manyclass takes {min(shares):.1f} to {max(shares):.1f} times as "
+            "long as for Crammer-Singer."
+        )
+    return " ".join(sentences)
+
+
+def _best_ratio(entry: Entry, level: str) -> float | None:
+    """Return the seconds of the fastest peer with one thread over ours."""
+    solvers = _by_name(entry)
+    reached = {name: solver["levels"][level] for name, solver in solvers.items()}
+    ours, best = reached.get(OURS), _best_peer(solvers, reached, n_threads=1)
+    return float(best["seconds"] / ours["seconds"]) if ours and best else None
+
+
+def _shares(entries: Sequence[Entry], problem: str, beside: str) -> list[float]:
+    """Return our seconds for a problem over those for another one, for all data and levels."""
+    ours: dict[tuple[str, str, str], float] = {}
+    for entry in entries:
+        for level, found in _by_name(entry).get(OURS, {"levels": {}})["levels"].items():
+            if found:
+                ours[entry["problem"], entry["data"], level] = found["seconds"]
+    return [
+        seconds / ours[beside, data, level]
+        for (name, data, level), seconds in ours.items()
+        if name == problem and (beside, data, level) in ours
+    ]
 
 
 def _short(entry: Entry | None) -> str:

@@ -73,6 +73,28 @@ def test_a_race_ends_and_makes_a_table(data, optima):
     assert "iris" in tables.accuracy_table([entry])
 
 
+def entry_of(problem, **seconds):
+    solvers = [
+        {"name": name, "package": name, "threads": 1, "minimizes": True, "levels": {"0.01": found}}
+        for name, found in seconds.items()
+    ]
+    return {"problem": problem, "data": "iris", "levels": ["0.01"], "solvers": solvers}
+
+
+def test_slower_cases_are_named():
+    ours, other = {"seconds": 2.0}, {"seconds": 1.0}
+    entries = [
+        entry_of("crammer_singer", manyclass=other, liblinear=ours),
+        entry_of("weston_watkins", manyclass=ours),
+        entry_of("one_vs_rest", manyclass=ours, liblinear=other, other=None),
+    ]
+    notes = tables.short_notes({"entries": entries})
+    assert "(ratio at an excess): one-vs-rest, hinge on iris (0.5 at 0.01)." in notes
+    assert notes.endswith("takes 2.0 to 2.0 times as long as for Crammer-Singer.")
+    notes = tables.short_notes({"entries": entries[:1]})
+    assert notes == "No other solver is faster at an excess of 1e-5 to 1e-2."
+
+
 def test_label_sets_have_a_column_for_each_label_of_the_training_part():
     X = sp.csr_array(np.eye(2))
     data = Data.from_label_sets((X, [{3, 1}, set()]), (X[:1, :1], [{1, 2}]))
