@@ -67,7 +67,7 @@ EXAMPLES = {
     "calibrate": "manyclass calibrate held_out.svm topics.model calibrated.model",
     "report": "manyclass report topics.model test.svm -o report.html",
     "info": "manyclass info topics.model",
-    "export": "manyclass export topics.model topics.onnx --format onnx",
+    "export": "manyclass export topics.model topics.onnx",
     "import": "manyclass import liblinear.model topics.model",
     "convert": "manyclass convert train.svm.bz2 train.rows",
     "demo": "manyclass demo",

@@ -113,7 +113,11 @@ def export_options(parser: CommandParser) -> None:
     add = parser.add_argument
     add("model", metavar="MODEL", help="model file")
     add("out", metavar="OUT", help="file to write; - for stdout")
-    add("--format", choices=["liblinear", "onnx"], required=True, help="format of OUT")
+    add(
+        "--format",
+        choices=["liblinear", "onnx"],
+        help="format of OUT (default: onnx for names that end in .onnx)",
+    )
     add(
         "--encode-labels",
         action="store_true",
@@ -139,6 +143,10 @@ def export(args: argparse.Namespace) -> None:
     from manyclass.persistence.composites import classifier_of, describe_composite, unwrapped
     from manyclass.persistence.model_file import load_model
 
+    if args.format is None:
+        if Path(args.out).suffix != ".onnx":
+            raise UsageError("argument --format: is required unless OUT ends in .onnx")
+        args.format = "onnx"
     if args.dtype and args.format != "onnx":
         raise UsageError("argument --dtype: requires --format onnx")
     if args.encode_labels and args.format != "liblinear":
