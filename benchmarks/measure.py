@@ -2,9 +2,9 @@
 
     python -m benchmarks.measure [--list] [--only NAME ...]
 
-A measurement is out of date if the solvers or its commands have changed since. Ctrl-C stops; the
-next call continues: complete results stay, and the measurement that was running starts again. With
---only, the named measurements run, whether they are out of date or not.
+A measurement is out of date if its commands or the solvers have changed since then. Ctrl-C stops;
+the next call continues: complete results stay, and the measurement that was running starts again.
+With --only, the named measurements run, whether they are out of date or not.
 """
 
 from __future__ import annotations

@@ -197,7 +197,7 @@ tiny tiny | tiny: is an input too
 abc tiny | tiny: is not a manyclass model and would be overwritten
 """,
     "export": """
-abc out | argument --format: is required unless OUT ends in .onnx
+abc out | --format is required unless OUT ends in .onnx
 abc out --format pmml | argument --format: invalid choice: 'pmml'
 tiny out --format onnx | tiny: cannot be read as a manyclass model
 nix out --format onnx | nix: no such file or directory

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 from sklearn.datasets import make_classification
+from sklearn.model_selection import KFold
 from sklearn.preprocessing import StandardScaler
 
 from manyclass import (
@@ -100,7 +101,7 @@ def test_scores_that_do_not_tell_values_of_C_apart_are_warned_of(kind, scoring):
         model.fit(X, y)
     told = [str(warning.message) for warning in seen]
     assert told[0].startswith(
-        "all 3 values of C have the same score (0.83), no better than a prediction without "
+        "all 3 values of C have the same score (0.83), not better than a model that ignores the "
         "features (0.83); C = 0.001 was chosen. The models may"
     )
     assert told[1].startswith("nearly all training rows are given class 0")
@@ -123,5 +124,43 @@ def test_labels_that_are_never_predicted_are_warned_of():
     rng = np.random.default_rng(0)
     Y = (rng.random((60, 2)) < 0.2).astype(int)
     model = MultilabelSVCCV(Cs=[1e-3, 2e-3, 3e-3], cv=2, random_state=0)
-    with pytest.warns(UserWarning, match=r"the same score \(0\), no better than a prediction"):
+    with pytest.warns(UserWarning, match=r"the same score \(0\), not better than a model"):
         model.fit(rng.normal(size=(60, 2)), Y)
+
+
+def test_frequent_labels_need_no_features():
+    rng = np.random.default_rng(0)
+    Y = (rng.random((200, 2)) < [0.95, 0.05]).astype(int)
+    model = MultilabelSVCCV(Cs=[1e-4, 1e-3, 1e-2], cv=3, random_state=0)
+    with pytest.warns(UserWarning, match="not better than a model.* give all rows the same labels"):
+        model.fit(rng.normal(size=(200, 5)), Y)
+
+
+@pytest.mark.filterwarnings("ignore:fold .*lack")
+def test_folds_that_lack_classes():
+    X, y = np.random.default_rng(0).normal(size=(90, 4)), np.repeat([0, 1, 2], 30)
+    model = MulticlassSVCCV(Cs=[0.1, 1, 10], cv=KFold(3), random_state=0)
+    with pytest.warns(match="not better than a model that ignores the features"):
+        model.fit(X, y)
+    assert not model.scores_.any()
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("error", [AssertionError, RuntimeError, KeyError, IndexError])
+def test_scorers_need_not_know_the_baseline(error):
+    def scoring(model, X, y):
+        if not hasattr(model, "coef_"):
+            raise error
+        return 0.5
+
+    X, y = noise()
+    MulticlassSVCCV(
+        Cs=[0.1, 1, 10], cv=2, scoring=scoring, class_weight="balanced", random_state=0
+    ).fit(X, y)
+
+
+@pytest.mark.filterwarnings("error")
+def test_warnings_of_scores_of_the_baseline_are_ignored():
+    X = 10 * np.eye(3)[np.arange(60) % 3]
+    model = MulticlassSVCCV(Cs=[0.1, 1, 10], cv=3, scoring="precision_macro", random_state=0)
+    assert model.fit(X, np.arange(60) % 3).best_score_ == 1

@@ -21,7 +21,7 @@ pytestmark = [
     pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning"),
     pytest.mark.filterwarnings("ignore:The least populated class"),
     # Some checks train on 10 rows of noise.
-    pytest.mark.filterwarnings("ignore:all . values of C have the same score .0.4., no better"),
+    pytest.mark.filterwarnings("ignore:all . values of C have the same score .0.4., not better"),
 ]
 
 CLASSES = [

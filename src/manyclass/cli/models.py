@@ -144,8 +144,8 @@ def export(args: argparse.Namespace) -> None:
     from manyclass.persistence.model_file import load_model
 
     if args.format is None:
-        if Path(args.out).suffix != ".onnx":
-            raise UsageError("argument --format: is required unless OUT ends in .onnx")
+        if not args.out.lower().endswith(".onnx"):
+            raise UsageError("--format is required unless OUT ends in .onnx")
         args.format = "onnx"
     if args.dtype and args.format != "onnx":
         raise UsageError("argument --dtype: requires --format onnx")

@@ -195,7 +195,7 @@ class CrossValidationMixin(CrossValidatedC, LinearClassifier, BaseEstimator):
         scores = scores_of(table)[:, among]
         best = among[chosen(scores, one_standard_error=self.one_standard_error)]
         self._warn(max(entry.gap for entry in table[best]))
-        warn_of_equal_scores(scores_of(table), float(Cs[best]), folds.constant_score)
+        warn_of_equal_scores(scores_of(table), float(Cs[best]), folds.baseline_scores)
         return folds, SearchResult(Cs, table, best)
 
     def _searched(

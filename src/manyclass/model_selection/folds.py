@@ -15,7 +15,6 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 from sklearn import config_context
-from sklearn.dummy import DummyClassifier
 from sklearn.metrics import log_loss
 from sklearn.model_selection import BaseCrossValidator
 
@@ -24,6 +23,7 @@ from manyclass.estimators.exact_fit import Training
 from manyclass.estimators.logistic import MultinomialLogisticRegression
 from manyclass.estimators.svc import MulticlassSVC
 from manyclass.estimators.validation import check_parameters
+from manyclass.model_selection.baselines import MajorityClass
 from manyclass.model_selection.scorers import Classifier, Scorer
 from manyclass.problem.solution import Certificate, relative
 from manyclass.training.epoch_loop import StopWhen
@@ -180,7 +180,7 @@ class Folds:
         except (ValueError, FloatingPointError, MemoryError) as error:
             raise type(error)(f"fold {number + 1}: {error}") from error
 
-    def score(self, number: int, model: Classifier | DummyClassifier) -> float:
+    def score(self, number: int, model: Classifier | MajorityClass) -> float:
         """Score a model on the test rows of a fold.
 
         Raises
@@ -205,22 +205,15 @@ class Folds:
             raise ValueError(f"fold {number + 1}: the score is {score}; check scoring")
         return score
 
-    def constant_score(self) -> float | None:
-        """Return the mean score of models that ignore the features, or None if the scorer fails.
-
-        These models predict the most frequent class of the training rows, with the frequencies of
-        the classes as probabilities.
-        """
-        scores = []
+    def baseline_scores(self) -> Iterator[float]:
+        """Yield the scores of models that predict the most frequent class of the training rows."""
         for number, (train, _) in enumerate(self.splits):
             weights = None if self.sample_weight is None else self.sample_weight[train]
-            model = DummyClassifier(strategy="prior")
-            model.fit(np.zeros((len(train), 1)), self.y[train], weights)
-            try:
-                scores.append(self.score(number, model))
-            except ValueError:
-                return None
-        return float(np.mean(scores))
+            weighs = slice(None) if weights is None else weights > 0
+            places = np.searchsorted(self.classes, self.y[train][weighs])
+            own = None if weights is None else weights[weighs]
+            counts = np.bincount(places, own, len(self.classes)).astype(float)
+            yield self.score(number, MajorityClass(self.classes, counts / counts.sum()))
 
 
 def with_labels(scorer: Scorer, classes: Array) -> Scorer:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import time
 import warnings
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from functools import partial
 from numbers import Integral
 from typing import ClassVar, Self
 
@@ -25,6 +26,7 @@ from manyclass.arrays.namespace import is_on_device
 from manyclass.estimators.parameters.documented import documented
 from manyclass.estimators.validation import checked_weights, input_restored
 from manyclass.model_selection.base import CrossValidatedC, SearchResult, shared_parameters
+from manyclass.model_selection.baselines import MajorityLabels
 from manyclass.model_selection.folds import (
     CV,
     Column,
@@ -57,6 +59,10 @@ from manyclass.utils.types import (
 
 N_FOLDS = 5
 SCORES = ("f1_micro", "f1_macro")  # computed here, as scikit-learn's functions need a second matrix
+ADVICE = (
+    "The models may give all rows the same labels; choose another scoring, such as 'f1_macro', or "
+    "other values of C"
+)
 CONSTANT = r"\d+ of \d+ labels occur in all rows or in none"
 
 
@@ -205,7 +211,9 @@ class MultilabelSVCCV(CrossValidatedC, MultilabelSVC):
                     break
             best = chosen(scores, one_standard_error=self.one_standard_error)
             C = float(Cs[best])
-            warn_of_equal_scores(scores, C, lambda: 0.0)  # F1 of no labels
+            warn_of_equal_scores(
+                scores, C, partial(self._baseline_scores, rows, indicator, splits), ADVICE
+            )
             began = time.perf_counter()
             model = self._model(C, int(seeds[-1, best])).fit(X, y, sample_weight)
             self.refit_time_ = time.perf_counter() - began
@@ -280,7 +288,17 @@ class MultilabelSVCCV(CrossValidatedC, MultilabelSVC):
             column.append(FoldFit(None, score, model.certificate_, seconds))
         return column
 
-    def _score(self, model: MultilabelSVC, rows: Rows, indicator: CsrArray) -> float:
+    def _baseline_scores(
+        self, rows: Rows, indicator: CsrArray, splits: list[Split]
+    ) -> Iterator[float]:
+        """Yield the scores of models that predict the labels of most training rows."""
+        for train, test in splits:
+            model = MajorityLabels(indicator[train].mean(axis=0) > 0.5)
+            yield self._score(model, rows_of(rows, test), indicator[test])
+
+    def _score(
+        self, model: MultilabelSVC | MajorityLabels, rows: Rows, indicator: CsrArray
+    ) -> float:
         scoring = self.scoring or SCORES[0]
         if isinstance(scoring, str) and scoring in SCORES:
             found = f1_scores(indicator, model.predict(rows))

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import copy
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import closing
 from functools import partial
 from threading import Event
@@ -27,6 +27,7 @@ from scipy.stats import t as student_t
 from sklearn.exceptions import ConvergenceWarning
 
 from manyclass.estimators.coefficients import set_certificate
+from manyclass.model_selection.baselines import mean_of
 from manyclass.model_selection.folds import (
     Column,
     FoldFit,
@@ -53,6 +54,10 @@ LEVEL = 0.05  # level of the one-sided test
 # The search stops after this number of values in a row that are significantly worse.
 PATIENCE = 2
 MAX_FITS = 200  # of a fold
+ADVICE = (
+    "The models may give all rows the same class, or the folds lack classes; choose another "
+    "scoring, such as 'balanced_accuracy' or 'neg_log_loss', or other values of C"
+)
 
 
 class Search:
@@ -225,7 +230,10 @@ def near_best(scores: Scores) -> NDArray[np.bool_]:
 
 
 def warn_of_equal_scores(
-    scores: Scores, C: float, constant_score: Callable[[], float | None]
+    scores: Scores,
+    C: float,
+    baseline_scores: Callable[[], Iterable[float]],
+    advice: str = ADVICE,
 ) -> None:
     """Warn if three or more values of C all have the same score, which needs no features.
 
@@ -234,19 +242,19 @@ def warn_of_equal_scores(
     scores : ndarray of shape (n_folds, n_Cs)
     C : float
         The chosen C.
-    constant_score : callable
-        Returns the mean score of models that ignore the features, or None if it is unknown.
+    baseline_scores : callable
+        Returns the scores of models that ignore the features.
+    advice : str
+        Possible causes, and what to do.
     """
     means = scores.mean(axis=0)
     if len(means) < 3 or np.ptp(means) > EQUAL * abs(means[0]):
         return
-    constant = constant_score()
-    if constant is not None and means[0] <= constant + EQUAL * abs(constant):
+    baseline = mean_of(baseline_scores)
+    if baseline is not None and means[0] <= baseline + EQUAL * abs(baseline):
         warn_user(
-            f"all {len(means)} values of C have the same score ({means[0]:.4g}), no better than a "
-            f"prediction without features ({constant:.4g}); C = {C:g} was chosen. The models may "
-            "give all rows the same class, or the folds lack classes; choose another scoring, such "
-            "as 'balanced_accuracy' or 'neg_log_loss', or other values of C"
+            f"all {len(means)} values of C have the same score ({means[0]:.4g}), not better than "
+            f"a model that ignores the features ({baseline:.4g}); C = {C:g} was chosen. {advice}"
         )
 
 

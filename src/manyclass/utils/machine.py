@@ -119,7 +119,8 @@ class _BlasLimit:
     def _found(self) -> ThreadpoolController:
         """Return the libraries of this process; searching for them takes milliseconds."""
         if self._libraries is None or self._n_modules != len(sys.modules):
-            self._libraries, self._n_modules = ThreadpoolController(), len(sys.modules)
+            self._n_modules = len(sys.modules)  # before: another thread may import meanwhile
+            self._libraries = ThreadpoolController()
         return self._libraries
 
 
