@@ -66,3 +66,11 @@ def test_sets_of_other_labels_are_wrong():
     assert f1_scores([{1}, {2}], [{1}, {3}]).micro == 0.5
     with pytest.raises(ValueError, match="classes is required"):
         f1_scores([{"a"}, {"b"}], np.eye(2))
+
+
+def test_scores_of_label_sets_need_the_labels_of_their_columns():
+    sets, scores = [{"b"}, {"c"}, set()], np.array([[0, 1, 0], [0, 0, 1], [1, 0, 0]])
+    with pytest.raises(ValueError, match="classes is required if Y holds label sets"):
+        precision_at_k(sets, scores, 1)
+    classes = np.array(["a", "b", "c"])
+    assert precision_at_k(sets, scores, 1, classes=classes) == pytest.approx(2 / 3)

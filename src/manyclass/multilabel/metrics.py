@@ -79,13 +79,18 @@ def precision_at_k(
     Raises
     ------
     ValueError
-        If k is out of range or the shapes differ.
+        If k is out of range, the shapes differ, or Y holds sets and there are no `classes`.
 
     Notes
     -----
     Source: H. Jain, Y. Prabhu, M. Varma: Extreme multi-label loss functions. KDD 2016, eq. 2
     (PSP@k), divided by its largest possible value, as in the tables of the paper.
     """
+    if classes is None and holds_sets_of_labels(Y):
+        raise ValueError(
+            "classes is required if Y holds label sets: the labels of the columns of scores, such "
+            "as model.classes_"
+        )
     truth, _ = encoded(Y, classes)
     numbers = np.asarray(scores)
     if numbers.shape != truth.shape:

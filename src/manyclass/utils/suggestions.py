@@ -18,6 +18,7 @@ COMMON: Mapping[str, str] = {
     "kernel": "models are linear; map the features first (sklearn.kernel_approximation)",
     "gamma": "models are linear; map the features first (sklearn.kernel_approximation)",
     "probability": "use calibrate(X, y) after fit, or MultinomialLogisticRegression",
+    "C": "this estimator chooses C; Cs are the values to compare",
     "cv": "use MulticlassSVCCV or MultinomialLogisticRegressionCV, which choose C",
     "Cs": "use MulticlassSVCCV or MultinomialLogisticRegressionCV, which choose C",
     "epsilon": "the stopping tolerance is tol",
