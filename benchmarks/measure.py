@@ -139,9 +139,10 @@ def measure(measurement: Measurement) -> dict[str, Any]:
         path = Path(folder, measurement.file)
         if not path.exists():
             raise MeasurementError(f"no {measurement.file} was written")
-        write_results(path, read_results(path) | {"commands": measurement.commands})
+        result = read_results(path) | {"commands": list(measurement.commands)}
+        write_results(path, result)
         path.replace(RESULTS / measurement.file)
-    return read_results(RESULTS / measurement.file)
+    return result
 
 
 if __name__ == "__main__":

@@ -11,7 +11,7 @@ from benchmarks.peers.problems import PROBLEMS
 OURS, OURS_2, LINEAR_SVC = "manyclass", "manyclass_2", "sklearn_linear_svc"
 # The problem beside which those stand that no peer solves.
 BESIDE = "crammer_singer"
-NAMES = ("Crammer", "Weston")  # of people
+PROPER_NAMES = ("Crammer", "Weston")
 SHORT_LEVEL = "0.001"
 # Share of our final test accuracy that is asked of all.
 _NEARLY = 0.99
@@ -71,26 +71,26 @@ def short_notes(result: dict[str, Any]) -> str:
     """Say where another solver with one thread is faster, and how Weston-Watkins compares."""
     cases = []
     for entry in result["entries"]:
-        slower = [text for level in entry["levels"] if (text := _slower(entry, level))]
-        if slower:
+        ahead = [text for level in entry["levels"] if (text := _peer_ahead(entry, level))]
+        if ahead:
             title = PROBLEMS[entry["problem"]].title
-            inside = title if title.startswith(NAMES) else title[0].lower() + title[1:]
-            cases.append(f"{inside} on {entry['data']} ({', '.join(slower)})")
+            inside = title if title.startswith(PROPER_NAMES) else title[0].lower() + title[1:]
+            cases.append(f"{inside} on {entry['data']} ({', '.join(ahead)})")
     faster = (
         "In these cases, another solver is as fast or faster (its time divided by the time of "
         f"manyclass, at the given excess): {'; '.join(cases)}."
     )
     sentences = [faster if cases else "No other solver is as fast at any of the levels."]
-    if shares := _shares(result["entries"], "weston_watkins", BESIDE):
+    if ratios := _ratios_of(result["entries"], "weston_watkins", BESIDE):
         sentences.append(
-            f"For Weston-Watkins, manyclass takes {min(shares):.1f} to {max(shares):.1f} times as "
+            f"For Weston-Watkins, manyclass takes {min(ratios):.1f} to {max(ratios):.1f} times as "
             "long as for Crammer-Singer, depending on the data and the excess."
         )
     return " ".join(sentences)
 
 
-def _slower(entry: Entry, level: str) -> str:
-    """Describe a level that a peer with one thread reaches no later; empty if there is none."""
+def _peer_ahead(entry: Entry, level: str) -> str:
+    """Describe a peer with one thread that is as fast at a level; an empty string if none is."""
     solvers = _by_name(entry)
     reached = {name: solver["levels"][level] for name, solver in solvers.items()}
     ours, best = reached.get(OURS), _best_peer(solvers, reached, n_threads=1)
@@ -99,7 +99,7 @@ def _slower(entry: Entry, level: str) -> str:
     return f"{_ratio(best, ours) if ours else 'not reached by manyclass'} at {float(level):g}"
 
 
-def _shares(entries: Sequence[Entry], problem: str, beside: str) -> list[float]:
+def _ratios_of(entries: Sequence[Entry], problem: str, beside: str) -> list[float]:
     """Return our seconds for a problem over those for another one, for all data and levels."""
     ours: dict[tuple[str, str, str], float] = {}
     for entry in entries:

@@ -29,7 +29,7 @@ class NapkinXC(BaseSolver):
         self,
         X: sp.csr_array,
         labels: NDArray[np.int32],
-        problem: Problem,  # noqa: ARG002 (the interface gives it; there is one)
+        problem: Problem,  # noqa: ARG002 (napkinXC has one problem)
         C: float,
     ) -> None:
         """Keep the rows in float32, which is what it takes."""

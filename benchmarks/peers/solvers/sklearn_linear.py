@@ -145,7 +145,7 @@ class SklearnLogistic(_Sklearn):
             warnings.simplefilter("ignore")
             self.model.set_params(max_iter=int(tolerance)).fit(self.X, self.labels)
 
-    def _model(self, problem: Problem, C: float) -> LogisticRegression:  # noqa: ARG002 (its problem is fixed)
+    def _model(self, problem: Problem, C: float) -> LogisticRegression:  # noqa: ARG002 (it solves one problem)
         return LogisticRegression(
             solver=self.method, C=C, fit_intercept=False, tol=0, random_state=0
         )
@@ -163,7 +163,7 @@ class Intelex(SklearnLogistic):
         super().__init__("lbfgs")
         self.name = "intelex_logistic_lbfgs"
 
-    def _model(self, problem: Problem, C: float) -> Any:  # noqa: ARG002 (its problem is fixed)
+    def _model(self, problem: Problem, C: float) -> Any:  # noqa: ARG002 (it solves one problem)
         model = importlib.import_module("sklearnex.linear_model").LogisticRegression
         return model(solver="lbfgs", C=C, fit_intercept=False, tol=0, random_state=0)
 
@@ -175,7 +175,7 @@ class SklearnRidge(_Sklearn):
     tolerances = (1e-4,)
     accuracy_beside = ("crammer_singer",)
 
-    def _model(self, problem: Problem, C: float) -> RidgeClassifier:  # noqa: ARG002 (its problem is fixed)
+    def _model(self, problem: Problem, C: float) -> RidgeClassifier:  # noqa: ARG002 (it solves one problem)
         return RidgeClassifier(alpha=1 / C, fit_intercept=False)
 
 

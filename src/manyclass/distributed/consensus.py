@@ -29,7 +29,7 @@ class OtherRankError(RuntimeError):
 
 def known_to_all(error: E, rank: int) -> E:
     """Mark an error as known to all ranks, so that only one of them reports it."""
-    error.reported_by = rank  # type: ignore[attr-defined]  # exceptions of all kinds may bear the mark
+    error.reported_by = rank  # type: ignore[attr-defined]  # any exception may have it
     return error
 
 

@@ -13,7 +13,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from manyclass.utils.types import Array, CsrArray, Rows
 
 
-class MajorityClass(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+class MajorityClass(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
     """A classifier that predicts the most frequent class for all rows.
 
     Parameters
@@ -41,7 +41,7 @@ class MajorityClass(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return np.tile(self.classes_[best], (X.shape[0], 1))
 
 
-class MajorityLabels(BaseEstimator):  # type: ignore[misc]
+class MajorityLabels(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
     """A model that gives all rows the labels of most rows.
 
     Parameters

@@ -235,7 +235,7 @@ def warn_of_equal_scores(
     baseline_scores: Callable[[], Iterable[float]],
     advice: str = ADVICE,
 ) -> None:
-    """Warn if three or more values of C all have the same score, which needs no features.
+    """Warn if three or more values of C have the same score, and it is no better than a baseline.
 
     Parameters
     ----------
