@@ -1,4 +1,4 @@
-"""Fingerprints of the measured code, which comments, docstrings and blank space do not change."""
+"""Fingerprints of the measured code: comments, docstrings, blank space and raised errors are left out."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _DEFINITIONS = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
 
 @functools.cache
 def fingerprints() -> dict[str, str]:
-    """Return a hash for each of ``PACKAGES``, without comments, docstrings and blank space."""
+    """Return a hash for each of ``PACKAGES``, of what can change a measurement."""
     return {name: _fingerprint(name) for name in PACKAGES}
 
 
@@ -42,7 +42,7 @@ def cpp_code(source: str) -> str:
 
 
 def python_code(source: str) -> str:
-    """Return the syntax tree of Python without docstrings, the same for all versions of Python."""
+    """Return the syntax tree without docstrings and what is raised, equal in all versions of Python."""
     tree = ast.parse(source)
     for node in ast.walk(tree):
         if isinstance(node, _DEFINITIONS) and ast.get_docstring(node, clean=False) is not None:
@@ -55,6 +55,8 @@ def _tree(node: Any) -> Any:
         return [_tree(part) for part in node]
     if not isinstance(node, ast.AST):
         return node
+    if isinstance(node, ast.Raise):
+        return "Raise"
     fields = [
         (name, _tree(value)) for name, value in ast.iter_fields(node) if value not in (None, [])
     ]

@@ -13,6 +13,8 @@ PYTHON = '''
 def f(x: int) -> str:
     """Docstring."""
     # comment
+    if x < 0:
+        raise ValueError("negative")
     return f"{x}" "# no comment"
 '''
 CPP = """
@@ -32,10 +34,11 @@ def changed(source, old, new):
     return source.replace(old, new)
 
 
-def test_comments_docstrings_and_blank_space_of_python_do_not_count():
+def test_comments_docstrings_and_raised_errors_of_python_do_not_count():
     same = [
         changed(PYTHON, "    # comment\n", "\n\n"),
         changed(PYTHON, "(x: int)", "( x:int )"),
+        changed(PYTHON, '"negative"', '"x is negative"'),
         PYTHON.replace("Docstring.", "Another."),
         PYTHON.replace('"""Docstring."""', ""),
     ]
@@ -43,7 +46,8 @@ def test_comments_docstrings_and_blank_space_of_python_do_not_count():
 
 
 @pytest.mark.parametrize(
-    ("old", "new"), [("{x}", "{x + 1}"), ("# no comment", "# other"), ("int", "float")]
+    ("old", "new"),
+    [("{x}", "{x + 1}"), ("# no comment", "# other"), ("int", "float"), ("x < 0", "x < 1")],
 )
 def test_a_changed_statement_of_python_counts(old, new):
     assert python_code(changed(PYTHON, old, new)) != python_code(PYTHON)
