@@ -1,4 +1,4 @@
-"""Fingerprints of the measured code: comments, docstrings, blank space and raised errors are left out."""
+"""Fingerprints of the measured code, without comments, docstrings, spaces and raised errors."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def cpp_code(source: str) -> str:
 
 
 def python_code(source: str) -> str:
-    """Return the syntax tree without docstrings and what is raised, equal in all versions of Python."""
+    """Return the syntax tree, equal in all versions of Python, without docstrings and raises."""
     tree = ast.parse(source)
     for node in ast.walk(tree):
         if isinstance(node, _DEFINITIONS) and ast.get_docstring(node, clean=False) is not None:
