@@ -3,7 +3,9 @@
 import os
 import subprocess
 import sys
+import threading
 import types
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -153,6 +155,63 @@ def test_blas_has_one_thread_until_the_last_block_ends():
                 assert blas_threads() == {1}
             assert blas_threads() == {1}
         assert blas_threads() == {2}
+
+
+def test_blas_has_one_thread_in_blocks_of_different_threads():
+    both_inside, first_ended = threading.Barrier(2, timeout=60), threading.Event()
+
+    def first():
+        with one_blas_thread():
+            both_inside.wait()
+        first_ended.set()
+
+    with threadpool_limits(2, "blas"), ThreadPoolExecutor(1) as pool:
+        done = pool.submit(first)
+        with one_blas_thread():
+            both_inside.wait()
+            assert first_ended.wait(60)
+            assert blas_threads() == {1}
+        done.result()
+        assert blas_threads() == {2}
+
+
+def test_a_limit_of_one_by_others_is_left_to_them():
+    with threadpool_limits(2, "blas"):
+        others = threadpool_limits(1, "blas")
+        with one_blas_thread():
+            others.restore_original_limits()
+        assert blas_threads() == {2}
+
+
+def test_libraries_with_a_limit_for_each_thread():
+    class Library:
+        """Numbers of threads, as MKL keeps them."""
+
+        internal_api, user_api = "mkl", "blas"
+
+        def __init__(self):
+            self.numbers = {}
+
+        def get_num_threads(self):
+            return self.numbers.get(threading.get_ident(), 4)
+
+        def set_num_threads(self, number):
+            self.numbers[threading.get_ident()] = number
+
+    library, limit = Library(), machine._BlasLimit()
+    limit._found = lambda: [library]
+
+    def limited():
+        with limit():
+            inside = library.get_num_threads()
+        return inside, library.get_num_threads()
+
+    with limit(), ThreadPoolExecutor(1) as pool:
+        assert library.get_num_threads() == 1
+        assert pool.submit(library.get_num_threads).result() == 4
+        assert pool.submit(limited).result() == (1, 4)
+        assert library.get_num_threads() == 1
+    assert library.get_num_threads() == 4
 
 
 def test_libraries_are_searched_again_after_imports(monkeypatch):

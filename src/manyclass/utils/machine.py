@@ -14,7 +14,7 @@ import os
 import re
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import Literal, overload
@@ -23,7 +23,7 @@ import joblib
 import numpy as np
 import psutil
 from joblib.parallel import get_active_backend
-from threadpoolctl import ThreadpoolController, threadpool_limits
+from threadpoolctl import LibController, OpenBLASController, ThreadpoolController
 
 from manyclass import _core
 from manyclass.utils.types import Array, DType, Numbers
@@ -89,12 +89,12 @@ def instruction_set() -> str:
 
 
 class _BlasLimit:
-    """Limit of the threads of BLAS, shared by the process."""
+    """Limit of the threads of BLAS: once for the libraries of the process, or for each thread."""
 
     def __init__(self) -> None:
         self._lock, self._n_users = threading.Lock(), 0
-        self._limits: threadpool_limits | None = None
-        self._libraries: ThreadpoolController | None = None
+        self._before: list[tuple[LibController, int]] = []  # libraries and their numbers of threads
+        self._libraries: list[LibController] = []
         self._n_modules = 0  # modules that were imported when the libraries were searched
 
     @contextlib.contextmanager
@@ -105,23 +105,51 @@ class _BlasLimit:
         compete with ours.
         """
         with self._lock:
+            libraries = self._found()
             if self._n_users == 0:
-                self._limits = self._found().limit(limits=1, user_api="blas")
+                self._before = _limited(each for each in libraries if not _is_of_thread(each))
             self._n_users += 1
+        of_thread = _limited(each for each in libraries if _is_of_thread(each))
         try:
             yield
         finally:
+            _set(of_thread)
             with self._lock:
                 self._n_users -= 1
-                if self._n_users == 0 and self._limits is not None:
-                    self._limits.restore_original_limits()
+                if self._n_users == 0:
+                    _set(self._before)
 
-    def _found(self) -> ThreadpoolController:
+    def _found(self) -> list[LibController]:
         """Return the libraries of this process; searching for them takes milliseconds."""
-        if self._libraries is None or self._n_modules != len(sys.modules):
+        if not self._libraries or self._n_modules != len(sys.modules):
             self._n_modules = len(sys.modules)  # before: another thread may import meanwhile
-            self._libraries = ThreadpoolController()
+            self._libraries = ThreadpoolController().select(user_api="blas").lib_controllers
         return self._libraries
+
+
+def _is_of_thread(library: LibController) -> bool:
+    """Return whether each thread has a limit of its own."""
+    name: str = library.internal_api
+    return name == "mkl" or (name == "openblas" and library.threading_layer == "openmp")
+
+
+def _limited(libraries: Iterable[LibController]) -> list[tuple[LibController, int]]:
+    """Let libraries use one thread; return how many threads the changed ones had."""
+    numbers = [(each, each.get_num_threads()) for each in libraries]
+    before = [(each, number) for each, number in numbers if number is not None and number > 1]
+    _set([(each, 1) for each, _ in before])
+    return before
+
+
+def _set(numbers: Sequence[tuple[LibController, int]]) -> None:
+    """Set the numbers of threads of libraries.
+
+    Without a call of ``clear_controlling_thread``, threadpoolctl ignores all threads but the first.
+    """
+    for library, number in numbers:
+        OpenBLASController.clear_controlling_thread(force=True)
+        library.set_num_threads(number)
+        OpenBLASController.clear_controlling_thread(force=True)
 
 
 one_blas_thread = _BlasLimit()
