@@ -60,7 +60,7 @@ def _point(sizes: dict[str, int], formulations: list[str], arguments: argparse.N
     found: dict[str, Any] = {}
     with tempfile.TemporaryDirectory() as scratch:
         folder = Path(scratch)
-        described = in_fresh_process(training.save, text, folder)
+        described = training.save(text, folder)
         for name in formulations:
             setting = {"formulation": name, "tol": arguments.tol, "weights": arguments.weights}
             place = (folder, described, setting)

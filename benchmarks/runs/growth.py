@@ -113,7 +113,7 @@ def peaks(size: Size, formulations: list[str]) -> dict[str, float]:
     text = ShapedText("text", {**shape, "n_features": N_FEATURES}, n_test=1)
     settings = {"tol": 1e-12, "max_iter": EPOCHS}
     with tempfile.TemporaryDirectory() as scratch:
-        saved = Path(scratch), in_fresh_process(training.save, text, Path(scratch))
+        saved = Path(scratch), training.save(text, Path(scratch))
         return {
             name: in_fresh_process(training.train, *saved, {"formulation": name, **settings})[
                 "training_megabytes"

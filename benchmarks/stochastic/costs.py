@@ -6,6 +6,7 @@ import itertools
 import statistics
 import tempfile
 import time
+from collections.abc import Container
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -101,12 +102,13 @@ def _train(setting: Setting, n_epochs: int, X: Any, labels: Any) -> None:
     ).fit(X, labels)
 
 
-def memory(dataset: BaseDataset) -> dict[str, dict[str, float]]:
+def memory(dataset: BaseDataset, solvers: Container[str]) -> dict[str, dict[str, float]]:
     """Return the peak of a process that fits one epoch, by solver."""
-    chosen = [f"{name}_{loss}" for name in (OURS, PLAIN, SGD, SGD_AVERAGE) for loss in LOSSES]
+    names = [f"{name}_{loss}" for name in (OURS, PLAIN, SGD, SGD_AVERAGE) for loss in LOSSES]
+    chosen = [name for name in names if name in solvers]
     with tempfile.TemporaryDirectory() as scratch:
         folder = Path(scratch)
-        sizes = in_fresh_process(training.save, dataset, folder)
+        sizes = training.save(dataset, folder)
         return {name: in_fresh_process(peak, folder, sizes, name) for name in chosen}
 
 

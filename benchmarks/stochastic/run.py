@@ -135,7 +135,7 @@ def _costs(name: str, arguments: argparse.Namespace) -> None:
 
 
 def _memory(name: str, arguments: argparse.Namespace) -> None:
-    update(arguments.output, name, "memory", costs.memory(DATASETS[name]))
+    update(arguments.output, name, "memory", costs.memory(DATASETS[name], arguments.solvers))
 
 
 _RUNS = {"curves": _curves, "seconds": _seconds, "costs": _costs, "memory": _memory}
