@@ -25,6 +25,7 @@ from manyclass.distributed.clusters.estimator import (
     Collection,
     accuracy_sums,
     call_on_part,
+    check_columns,
 )
 from manyclass.estimators.coefficients import with_callbacks
 from manyclass.estimators.parameters.documented import documented
@@ -96,7 +97,7 @@ class DaskMixin(ClusterMixin):
         float
         """
         if not _is_collection(X):
-            return float(self.to_local().score(X, y, sample_weight))
+            return float(self.to_local().score(self._features_of(X), y, sample_weight))
         model = _shared(self.to_local())
         blocks = chunks_of(*taken(X, y, sample_weight))
         parts = [delayed(accuracy_sums)(model, *block) for block in blocks]
@@ -109,8 +110,7 @@ class DaskMixin(ClusterMixin):
             return super()._mapped(method, X, options)
         empty = self._empty(method, options)
         model = _shared(self.to_local())
-        if hasattr(self, "feature_columns_") and hasattr(X, "columns"):
-            X = X[self.feature_columns_]
+        X = self._features_of(X)
         rows = X.chunks[0] if isinstance(X, da.Array) else (np.nan,) * X.npartitions
         parts = [
             da.from_delayed(
@@ -218,13 +218,16 @@ def taken(
     """
     if not (y is None or isinstance(y, str)):
         return X, y, sample_weight
-    if not (_is_collection(X) and hasattr(X, "columns")):
-        raise TypeError(f"y must be given if X is not a dask DataFrame, but {type(X).__name__}")
+    _check_collection(X, "X")
+    if not hasattr(X, "columns"):
+        raise TypeError(
+            f"y must be a dask array of the classes if X is an array, not {y!r}; names of columns "
+            "need a dask DataFrame"
+        )
     label = "label" if y is None else y
     named = [label, sample_weight] if isinstance(sample_weight, str) else [label]
-    for name in named:
-        if name not in X.columns:
-            raise ValueError(f"the DataFrame has no column {name!r}; it has {list(X.columns)}")
+    check_columns([label], list(X.columns), "y")
+    check_columns(named[1:], list(X.columns), "sample_weight")
     weights = X[sample_weight] if isinstance(sample_weight, str) else sample_weight
     return X.drop(columns=named), X[label], weights
 
@@ -266,14 +269,18 @@ def _blocks(values: Collection, name: str) -> list[Delayed]:
                 f"them: {name}.rechunk({{1: -1}})"
             )
         return list(values.to_delayed().ravel())
-    if _is_collection(values):
-        # Optimization would fuse reads of few columns to fewer parts than reads of many columns.
-        return list(values.to_delayed(optimize_graph=False))
-    raise TypeError(
-        f"{name} must be a dask array, DataFrame or Series, not {type(values).__name__}; use "
-        "MultinomialLogisticRegression or MulticlassSVC for arrays of one process, or "
-        "dask.array.from_array"
-    )
+    _check_collection(values, name)
+    # Optimization would fuse reads of few columns to fewer parts than reads of many columns.
+    return list(values.to_delayed(optimize_graph=False))
+
+
+def _check_collection(values: object, name: str) -> None:
+    if not _is_collection(values):
+        raise TypeError(
+            f"{name} must be a dask array, DataFrame or Series, not {type(values).__name__}; use "
+            "MultinomialLogisticRegression or MulticlassSVC for arrays of one process, or "
+            "dask.array.from_array or dask.dataframe.from_pandas"
+        )
 
 
 def _is_collection(values: object) -> bool:

@@ -23,6 +23,7 @@ from manyclass.distributed.clusters.estimator import (
     Collection,
     accuracy_sums,
     call_on_part,
+    check_columns,
 )
 from manyclass.distributed.clusters.ray_parts import RayParts
 from manyclass.estimators.coefficients import with_callbacks
@@ -94,7 +95,7 @@ class RayMixin(ClusterMixin):
         float
         """
         if not _is_remote(X):
-            return float(self.to_local().score(X, y, sample_weight))
+            return float(self.to_local().score(self._features_of(X), y, sample_weight))
         check_is_fitted(self)
         blocks, read = _parts_of(X, y, sample_weight)
         model, count = ray.put(self.to_local()), ray.remote(_accuracy_sums)
@@ -114,10 +115,9 @@ class RayMixin(ClusterMixin):
             raise ValueError(
                 "the model was not trained on a Dataset, so it has no names of columns"
             )
-        columns, name = (
-            DatasetColumns(self.feature_columns_, None, None),
-            COLUMNS.get(method, method),
-        )
+        check_columns(self.feature_columns_, X.columns(), "features of the model")
+        columns = DatasetColumns(self.feature_columns_, None, None)
+        name = COLUMNS.get(method, method)
 
         def with_results(batch: Settings) -> Settings:
             return {**batch, name: call_on_part(local, method, columns.rows(batch), options, empty)}
@@ -211,9 +211,8 @@ def _parts_of(
     if isinstance(X, ray.data.Dataset):
         label = "label" if y is None else y
         names = X.columns()
-        for name in (label, sample_weight):
-            if name is not None and name not in names:
-                raise ValueError(f"the Dataset has no column {name!r}; it has {names}")
+        check_columns([label], names, "y")
+        check_columns([] if sample_weight is None else [sample_weight], names, "sample_weight")
         features = [name for name in names if name not in (label, sample_weight)]
         blocks = X.materialize().to_numpy_refs()
         return [(block,) for block in blocks], DatasetColumns(features, label, sample_weight)

@@ -163,6 +163,8 @@ def check_kind(estimator: object) -> None:
         hint = ", fitted, not the class"
     elif hasattr(estimator, "best_estimator_"):
         hint = "; save its best_estimator_"
+    elif hasattr(estimator, "to_local"):
+        hint = "; save its to_local()"
     name = estimator.__name__ if isinstance(estimator, type) else type(estimator).__name__
     raise TypeError(
         f"save_model takes a {' or a '.join(CLASSIFIERS)}, or scikit-learn's own Pipeline, "

@@ -50,6 +50,8 @@ def test_predictions_are_lazy_and_the_plain_estimator_is_saved(client, tmp_path)
     rows, targets = collection(X, ends(7)), collection(y, ends(7))
     local = model.to_local()
     assert type(local) is MultinomialLogisticRegression
+    with pytest.raises(TypeError, match=re.escape("save its to_local()")):
+        save_model(tmp_path / "model", model)
     save_model(tmp_path / "model", local)
     loaded = load_model(tmp_path / "model")
     for name in ("predict", "predict_proba", "predict_log_proba", "decision_function"):
@@ -192,6 +194,8 @@ def test_support_vector_machines(client, size, params, tmp_path):
     assert model.certificate_.primal_objective >= alone.dual_objective
     local = model.to_local()
     assert type(local) is MulticlassSVC
+    with pytest.raises(TypeError, match=re.escape("save its to_local()")):
+        save_model(tmp_path / "model", model)
     save_model(tmp_path / "model", local)
     rows = collection(X, ends(7))
     predicted = model.predict(rows).compute()

@@ -86,7 +86,12 @@ def test_columns_have_names(frame):
     model = logistic().fit(frame, sample_weight="weight")  # y is "label"
     check(model, weighted=True)
     assert model.feature_columns_ == FEATURES
-    assert (model.predict(frame).compute() == model.to_local().predict(rows()[FEATURES])).all()
+    expected = model.to_local().predict(rows()[FEATURES])
+    assert (model.predict(frame).compute() == expected).all()
+    assert (model.predict(rows()) == expected).all()
+    for less in (frame.drop(columns=["b", "e"]), rows().drop(columns=["b", "e"])):
+        with pytest.raises(ValueError, match="X has no column for features of the model: 'b', 'e'"):
+            model.predict(less)
     hits = model.to_local().predict(rows()[FEATURES]) == rows()["label"]
     score = model.score(frame, "label", "weight")
     assert score == pytest.approx(np.average(hits, weights=rows()["weight"]))
@@ -104,11 +109,13 @@ def test_vector_machines_take_names_too(frame):
 
 @pytest.mark.usefixtures("client")
 def test_columns_that_are_not_there_are_one_clear_error(frame):
-    with pytest.raises(ValueError, match="no column 'klass'; it has"):
+    with pytest.raises(ValueError, match="no column for y: 'klass'; it has 'a', 'b'"):
         logistic().fit(frame, "klass")
-    with pytest.raises(ValueError, match="no column 'w'; it has"):
-        logistic().fit(frame, "label", "w")
-    with pytest.raises(TypeError, match="y must be given if X is not a dask DataFrame, but"):
+    with pytest.raises(ValueError, match="for sample_weight: 'wait'; did you mean 'weight'"):
+        logistic().fit(frame, "label", "wait")
+    with pytest.raises(TypeError, match="y must be a dask array of the classes if X is an array"):
         logistic().fit(da.ones((4, 2)))
+    with pytest.raises(TypeError, match=r"X must be a dask .*, not DataFrame; .*from_pandas"):
+        logistic().fit(rows(), "label")
     with pytest.raises(ValueError, match="X has 8 parts and y 1; chunk them alike"):
         logistic().fit(frame[FEATURES], frame["label"].repartition(npartitions=1))

@@ -121,7 +121,7 @@ def test_arguments_that_are_no_parts_are_refused():
             model.fit(rows, Y)
     with pytest.raises(ValueError, match="X has 3 parts"):
         model.fit(put(X), put(Y)[:2])
-    with pytest.raises(ValueError, match="the Dataset has no column 'label'"):
+    with pytest.raises(ValueError, match="X has no column for y: 'label'; it has"):
         model.fit(ray.data.from_items([{"x": 1.0}]))
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
 
 import numpy as np
@@ -15,7 +15,7 @@ from manyclass.estimators.logistic import MultinomialLogisticRegression
 from manyclass.estimators.parameters.documented import documented
 from manyclass.estimators.svc import MulticlassSVC
 from manyclass.utils.scikit_learn import suggests_parameters
-from manyclass.utils.suggestions import OF_LOGISTIC, OF_SVC
+from manyclass.utils.suggestions import OF_LOGISTIC, OF_SVC, first_of, meant
 from manyclass.utils.types import (
     Array,
     ClassWeight,
@@ -45,6 +45,7 @@ class ClusterMixin:
     get_params: Callable[..., Settings]
     intercept_: Array
     n_features_in_: int
+    feature_columns_: list[str]
 
     def to_local(self) -> Model:
         """Return the same model as an estimator for one process, fitted if this one is.
@@ -104,7 +105,14 @@ class ClusterMixin:
 
     def _mapped(self, method: str, X: Collection, options: Settings) -> Collection:
         """Return the result of a method of the estimator for one process for every row."""
-        return getattr(self.to_local(), method)(X, **options)
+        return getattr(self.to_local(), method)(self._features_of(X), **options)
+
+    def _features_of(self, X: Collection) -> Collection:
+        """Return the feature columns of a data frame, if `fit` took one with other columns."""
+        if not (hasattr(self, "feature_columns_") and hasattr(X, "columns")):
+            return X
+        check_columns(self.feature_columns_, list(X.columns), "features of the model")
+        return X[self.feature_columns_]
 
     def _as_model(self) -> Model:
         """Return this estimator, typed as an estimator for one process."""
@@ -278,6 +286,14 @@ class ClusterSVC(ClusterMixin, MulticlassSVC):
         self.checkpoint_minutes = checkpoint_minutes
         self.resume = resume
         self.verbose = verbose
+
+
+def check_columns(wanted: Sequence[str], there: Sequence[str], what: str) -> None:
+    """Raise ValueError if columns are missing."""
+    missing = [name for name in wanted if name not in there]
+    if missing:
+        likely = meant(str(missing[0]), map(str, there)) or f"; it has {first_of(there)}"
+        raise ValueError(f"X has no column for {what}: {first_of(missing)}{likely}")
 
 
 def call_on_part(model: Model, method: str, X: Rows, options: Settings, empty: Array) -> Array:
