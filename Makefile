@@ -23,6 +23,8 @@ STUB := src/manyclass/_core.pyi
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 # Installing is faster without bytecode, which is written when a module is first imported: pip reads 0 as "no".
 export PIP_NO_COMPILE := 0
+# Without bytecode, each of the many processes of the tests would compile all that it imports.
+unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: help demo test test-rest test-all trials lint format stub measure experiments docs wheel clean
 
