@@ -31,7 +31,7 @@ from manyclass.problem.dataset import Dataset
 from manyclass.utils.input_rows import is_sparse, rows_as_given
 from manyclass.utils.labels import LabelError, classes_and_numbers, labels_of
 from manyclass.utils.scikit_learn import explain_rows, named_rows
-from manyclass.utils.suggestions import first_of, meant
+from manyclass.utils.suggestions import first_of, meant, meant_label
 from manyclass.utils.types import (
     Array,
     ClassWeight,
@@ -352,11 +352,9 @@ def _check_names(class_weight: dict[Label, float], classes: Array) -> None:
     labels = classes.tolist()
     unknown = [label for label in class_weight if label not in labels]
     if unknown and any(label not in class_weight for label in labels):
-        known = [label for label in labels if isinstance(label, str)]
-        advice = meant(unknown[0], known) if isinstance(unknown[0], str) else ""
         raise ValueError(
             f"class_weight: {unknown[0]!r} is not a class of y, whose classes are "
-            f"{first_of(labels)}{advice}"
+            f"{first_of(labels)}{meant_label(unknown[0], labels)}"
         )
 
 

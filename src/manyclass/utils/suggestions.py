@@ -5,6 +5,10 @@ from __future__ import annotations
 import difflib
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from manyclass.utils.types import Label
 
 NAMES_SHOWN = 8
 # Values of scoring; scikit-learn's "top_k_accuracy" has k = 2.
@@ -67,6 +71,15 @@ def meant(word: str, known: Iterable[str]) -> str:
     likely = {name.lower().replace("-", "_"): name for name in known}
     found = difflib.get_close_matches(word.lower().replace("-", "_"), list(likely), 1)
     return f"; did you mean {likely[found[0]]!r}?" if found else ""
+
+
+def meant_label(label: Label, known: Iterable[Label]) -> str:
+    """Return a suggestion of the label that another one resembles, or ""; its type may differ."""
+    by_text = {str(one): one for one in known}
+    if str(label) in by_text:
+        return f"; did you mean {by_text[str(label)]!r}?"
+    texts = (one for one in by_text.values() if isinstance(one, str))
+    return meant(label, texts) if isinstance(label, str) else ""
 
 
 def first_of(names: Sequence[object]) -> str:
