@@ -145,3 +145,6 @@ def test_predict_rejects_rows(run, tiny):
     assert Path("all").read_text().split() == expected
     run.works("predict", "tiny", "abc", "none", "--reject", "1e9", "--reject-label", "none")
     assert Path("none").read_text() == "none\n" * 6
+    run.works("train", "tiny", "log", "--formulation", "logistic", "--quiet")
+    message = run.fails("predict", "tiny", "log", "above", "--reject", "2")
+    assert "argument --reject: must be from 0 to 1, as it is compared with probabilities" in message

@@ -85,7 +85,8 @@ def test_rows_of_a_small_probability_are_rejected_also_with_costs(model):
     np.testing.assert_array_equal(found == "unsure", small)
     assert 0 < np.count_nonzero(small) < len(X)
     assert (model.predict(X, reject=0) == model.predict(X)).all()
-    assert set(model.predict(X, reject=1.1)) == {""}
+    certain = model.predict_proba(X).max(axis=1) == 1
+    np.testing.assert_array_equal(model.predict(X, reject=1) != "", certain)
     costs = {"versicolor": {"virginica": 5}}
     found = model.predict(X, costs=costs, reject=0.6)
     kept = found != ""
@@ -101,6 +102,13 @@ def test_estimators_decide_alike():
     assert (pipeline.predict(X, reject=1e9, reject_label=7) == 7).all()
     calibrated = MulticlassSVC(random_state=0).fit(X, Y).calibrate(X, Y)
     assert (calibrated.predict(X, costs=[[0, 0, 9], [9, 0, 9], [9, 0, 0]]) == 1).any()
+
+
+def test_no_probability_reaches_a_threshold_above_one(model):
+    calibrated = MulticlassSVC(random_state=0).fit(X, Y).calibrate(X, Y)
+    for fitted, threshold in ((model, 2), (calibrated, 90), (calibrated, np.float32(1.5))):
+        with pytest.raises(ValueError, match="from 0 to 1, as it is compared with probabilities"):
+            fitted.predict(X, reject=threshold)
 
 
 def test_leads_of_two_columns():

@@ -116,7 +116,7 @@ def predict(args: argparse.Namespace) -> None:
 
 def _rejection(args: argparse.Namespace, model: Estimator) -> Settings:
     """Return the arguments of ``predict`` that reject rows."""
-    from manyclass.estimators.decisions import label_of_rejected
+    from manyclass.estimators.decisions import checked_threshold, label_of_rejected
 
     if args.reject is None:
         if args.reject_label is not None:
@@ -124,6 +124,10 @@ def _rejection(args: argparse.Namespace, model: Estimator) -> Settings:
         return {}
     if (args.top_k or 1) > 1:
         raise UsageError("argument --reject: not allowed with argument --top-k")
+    try:
+        checked_threshold(args.reject, model)
+    except ValueError as error:
+        raise UsageError(f"argument --reject: {str(error).removeprefix('reject ')}") from None
     given: str | None = args.reject_label
     label: str | float | None = given
     if given is not None and any(mark in given for mark in "\t\n\r"):

@@ -69,7 +69,7 @@ def decided(
     if reject is None and reject_label is not None:
         raise ValueError("reject_label is of rejected rows; give reject, the threshold, too")
     if reject is not None:
-        threshold = checked_threshold(reject)
+        threshold = checked_threshold(reject, model)
         label = label_of_rejected(reject_label, model.classes_)
     best, confidence = np.empty(rows.shape[0], np.int64), np.empty(rows.shape[0])
     for part in parts(rows.shape[0], len(model.classes_)):
@@ -114,17 +114,21 @@ def top2_margins(scores: Array) -> Numbers:
     return np.asarray(two[:, 1] - two[:, 0])
 
 
-def checked_threshold(reject: object) -> float:
+def checked_threshold(reject: object, model: object) -> float:
     """Return the threshold of confidence.
 
     Raises
     ------
     ValueError
-        If it is not a finite number of at least 0.
+        If it is not a finite number of at least 0, or is above 1 and the model has probabilities.
     """
     is_flag = isinstance(reject, bool | np.bool_)
     if is_flag or not isinstance(reject, Real) or not 0 <= float(reject) < np.inf:
         raise ValueError(f"reject must be a finite number of at least 0; got {reject!r}")
+    if float(reject) > 1 and hasattr(model, "predict_proba"):
+        raise ValueError(
+            f"reject must be from 0 to 1, as it is compared with probabilities; got {reject!r}"
+        )
     return float(reject)
 
 

@@ -126,7 +126,8 @@ class LinearClassifier(FittedWeights, ClassifierMixin):
         ValueError
             If the number of features of X differs from ``fit``, or X holds NaN or infinity; if
             costs are given to a model without probabilities, do not fit the classes or are
-            negative; if the threshold is negative, or ``reject_label`` is a class.
+            negative; if the threshold is negative, or above 1 with probabilities; or
+            ``reject_label`` is a class.
 
         Notes
         -----
