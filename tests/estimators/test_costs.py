@@ -252,6 +252,7 @@ def test_sparsify_knows_the_objective():
         (COSTS * 1e10, {}, "scale it to about 1"),
         (COSTS * 1e-10, {}, "scale it to about 1"),
         ({0: {4: 1.0}}, {}, "4 is not a class"),
+        ({"0": {1: 1.0}}, {}, "'0' is not a class of the model; did you mean 0?"),
         ({0: 3.0}, {}, "must be a dict"),
         ("balanced", {}, "costs"),
         ([["a", "b", "c"]] * 3, {}, "table of numbers.* it holds text; labels are the index"),

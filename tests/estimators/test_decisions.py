@@ -59,8 +59,23 @@ def test_costs_of_a_frame_are_found_by_its_labels(model):
         ["virginica", "setosa", "versicolor"], ["versicolor", "virginica", "setosa"]
     ]
     assert cost_table(shuffled, model.classes_).tolist() == table.to_numpy().tolist()
-    with pytest.raises(ValueError, match="the index of the frame must hold the label of each"):
-        model.predict(X, costs=table.reset_index(drop=True))
+    names = model.classes_.tolist()
+    for wrong, message in [
+        (
+            table.reset_index(drop=True),
+            "index of the frame must hold the label of each class once; missing: 'setosa', "
+            "'versicolor', 'virginica'; not classes: 0, 1, 2; give an array for costs in the order",
+        ),
+        (
+            table.rename(columns={"versicolor": "versicolour"}),
+            "columns of .*; missing: 'versicolor'; not classes: 'versicolour'; did you mean "
+            "'versicolor'",
+        ),
+        (table.loc[names[:2]], "index of .*; missing: 'virginica'$"),
+        (table.loc[[*names, names[0]]], "index of .*; more than once: 'setosa'$"),
+    ]:
+        with pytest.raises(ValueError, match=message):
+            model.predict(X, costs=wrong)
 
 
 @pytest.mark.parametrize("binary", [False, True])
@@ -124,6 +139,7 @@ HOSTILE = {
     "NaN": ([[0, np.nan, 1], [1, 0, 1], [1, 1, 0]], "costs are finite"),
     "diagonal": ([[1, 1, 1], [1, 0, 1], [1, 1, 0]], "a right prediction costs 0"),
     "unknown label": ({"setosa": {"rose": 1}}, "'rose' is not a class of the model"),
+    "misspelled": ({"setossa": {"virginica": 1}}, "'setossa' is not .*; did you mean 'setosa'?"),
     "no dict": ({"setosa": 3}, "must be a dict of predicted labels"),
     "text": ({"setosa": {"virginica": "much"}}, "must be a number, not 'much'"),
 }

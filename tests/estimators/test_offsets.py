@@ -106,6 +106,7 @@ def test_checkpoints_are_of_their_offsets(tmp_path):
         ([1.0, 2.0, -1e10], {}, "up to"),
         (["a", "b", "c"], {}, "must hold a number"),
         ({7: 1.0}, {}, "7 is not a class"),
+        ({"0": 1.0}, {}, "'0' is not a class; did you mean 0?"),
         ({0: "x"}, {}, "must hold a number"),
         ("balanced", {}, "class_offset"),
         (OFFSETS, {"solver": "most_violating"}, "without costs of mistakes, class_offset"),

@@ -15,6 +15,7 @@ from manyclass.problem.base_scores import BaseScores
 from manyclass.problem.formulations import FORMULATIONS, Formulation
 from manyclass.problem.taxonomy import Taxonomy
 from manyclass.problem.tree_scores import TreeScores
+from manyclass.utils.suggestions import first_of, meant_label
 from manyclass.utils.types import Array, Label, Numbers
 
 if TYPE_CHECKING:
@@ -60,7 +61,9 @@ class LabelledCosts:
         found = np.searchsorted(self.classes, labels).clip(max=len(self.classes) - 1)
         wrong = self.classes[found] != labels
         if wrong.any():
-            raise ValueError(f"costs: there are none of class {labels[wrong].tolist()[0]!r}")
+            label = labels[wrong].tolist()[0]
+            hint = meant_label(label, self.classes.tolist())
+            raise ValueError(f"costs: there are none of class {label!r}{hint}")
         return found
 
 
@@ -254,14 +257,27 @@ def _in_order(costs: ArrayLike, classes: Array) -> ArrayLike:
     """Return a table in the order of the classes; a frame with an index is sorted by its labels."""
     if not _is_frame(costs):
         return costs
-    labels = set(classes.tolist())
-    for name, found in (("index", costs.index.tolist()), ("columns", costs.columns.tolist())):
-        if set(found) != labels or len(found) != len(labels):
-            raise ValueError(
-                f"costs: the {name} of the frame must hold the label of each class once; give an "
-                "array for costs in the order of classes_"
-            )
+    _check_labels("index", costs.index.tolist(), classes.tolist())
+    _check_labels("columns", costs.columns.tolist(), classes.tolist())
     return np.asarray(costs.loc[classes.tolist(), classes.tolist()].to_numpy())
+
+
+def _check_labels(name: str, found: list[Label], labels: list[Label]) -> None:
+    """Refuse labels of a frame that are not the labels of the classes, each once."""
+    known, given = set(labels), set(found)
+    if given == known and len(found) == len(labels):
+        return
+    missing = [label for label in labels if label not in given]
+    unknown = [label for label in dict.fromkeys(found) if label not in known]
+    twice = [label for label in given if found.count(label) > 1]
+    problems = {"missing": missing, "not classes": unknown, "more than once": twice}
+    shown = "".join(f"; {what}: {first_of(which)}" for what, which in problems.items() if which)
+    hint = meant_label(unknown[0], missing or labels) if unknown else ""
+    if not given & known:
+        hint = hint or "; give an array for costs in the order of classes_"
+    raise ValueError(
+        f"costs: the {name} of the frame must hold the label of each class once{shown}{hint}"
+    )
 
 
 def _is_frame(costs: object) -> TypeGuard[pd.DataFrame]:
@@ -304,7 +320,8 @@ def _from_labels(costs: Mapping[Label, object], classes: Array) -> Numbers:
         for predicted, cost in row.items():
             unknown = [label for label in (true, predicted) if label not in positions]
             if unknown:
-                raise ValueError(f"costs: {unknown[0]!r} is not a class of the model")
+                hint = meant_label(unknown[0], positions)
+                raise ValueError(f"costs: {unknown[0]!r} is not a class of the model{hint}")
             if not isinstance(cost, Real):
                 raise ValueError(f"costs[{true!r}][{predicted!r}] must be a number, not {cost!r}")
             table[positions[true], positions[predicted]] = float(cost)

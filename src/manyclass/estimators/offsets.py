@@ -16,6 +16,7 @@ from manyclass.problem.dataset import Dataset
 from manyclass.problem.problem import Problem
 from manyclass.problem.tree_scores import TreeScores
 from manyclass.utils.machine import available_memory
+from manyclass.utils.suggestions import meant_label
 from manyclass.utils.types import Array, Label, Numbers
 
 # As given by users: "logit_adjustment", or one number for each class.
@@ -78,7 +79,8 @@ def offsets_of(offsets: Offsets, classes: Array) -> Numbers:
             labels = classes.tolist()
             unknown = [label for label in offsets if label not in set(labels)]
             if unknown:
-                raise ValueError(f"{unknown[0]!r} is not a class")
+                hint = meant_label(unknown[0], labels)
+                raise ValueError(f"{unknown[0]!r} is not a class{hint}")
             offsets = [offsets.get(label, 0.0) for label in labels]
         numbers = np.asarray(on_host(offsets, "class_offset"), np.float64)
     except (TypeError, ValueError) as error:
