@@ -10,6 +10,7 @@ from sklearn.model_selection import GridSearchCV
 from manyclass import (
     MulticlassSVC,
     MulticlassSVCCV,
+    MultinomialLogisticRegressionCV,
     c_path,
     loo_error_bounds,
 )
@@ -276,5 +277,7 @@ def test_where_there_is_no_place_for_costs():
         check_formulation(problem)
     with pytest.raises(ValueError, match="give costs"):
         MulticlassSVCCV(scoring="cost").fit(X, Y)
+    with pytest.raises(ValueError, match="needs costs=, a parameter of MulticlassSVCCV"):
+        MultinomialLogisticRegressionCV(scoring="cost").fit(X, Y)
     with pytest.raises(ValueError, match="none of class 9"):
         LabelledCosts.from_costs(COSTS, np.arange(3)).of_predictions(np.array([9]), np.array([1]))

@@ -6,11 +6,13 @@ from sklearn.base import clone
 from manyclass import (
     MulticlassSVC,
     MulticlassSVCCV,
+    MultilabelSVC,
+    MultilabelSVCCV,
     MultinomialLogisticRegression,
     MultinomialLogisticRegressionCV,
     StochasticClassifier,
 )
-from manyclass.utils.suggestions import OF_LOGISTIC, OF_STOCHASTIC, OF_SVC
+from manyclass.utils.suggestions import OF_LOGISTIC, OF_MULTILABEL, OF_STOCHASTIC, OF_SVC
 
 FOREIGN = {
     MulticlassSVC: OF_SVC,
@@ -18,6 +20,8 @@ FOREIGN = {
     MultinomialLogisticRegression: OF_LOGISTIC,
     MultinomialLogisticRegressionCV: OF_LOGISTIC,
     StochasticClassifier: OF_STOCHASTIC,
+    MultilabelSVC: OF_MULTILABEL,
+    MultilabelSVCCV: OF_MULTILABEL,
 }
 
 

@@ -119,7 +119,12 @@ def scorer_with_costs(model: Classifier, scoring: Scoring, costs: Costs | None) 
         If the name is unknown, or costs are missing.
     """
     if isinstance(scoring, str) and scoring == COST:
+        if not hasattr(model, "costs"):
+            raise ValueError(
+                "scoring='cost' needs costs=, a parameter of MulticlassSVCCV; without it, choose C "
+                "by scoring='neg_log_loss' and predict by predict(X, costs=...)"
+            )
         if costs is None:
-            raise ValueError("scoring='cost' is the mean cost of mistakes; give costs")
+            raise ValueError("scoring='cost' is the mean cost of mistakes; give costs=")
         return CostScorer(costs)
     return top_k_scorer(scoring) or scorer_of(model, scoring or "accuracy")

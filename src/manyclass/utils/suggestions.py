@@ -28,12 +28,16 @@ COMMON: Mapping[str, str] = {
     "epsilon": "the stopping tolerance is tol",
     "eps": "the stopping tolerance is tol",
     "decision_function_shape": "decision_function always returns a score for each class",
+    "sample_weight": "give it to fit: fit(X, y, sample_weight=...)",
 }
+_REJECT = "give it to predict: predict(X, reject=...)"
 OF_SVC: Mapping[str, str] = {
     **COMMON,
     "multi_class": "use formulation='crammer_singer' or formulation='one_vs_rest'",
     "alpha": "use C = 1 / (alpha * n_samples)",
     "shuffle": "updates are always in random order; see random_state",
+    "taxonomy": "use costs=Taxonomy(...)",
+    "reject": _REJECT,
 }
 OF_MULTILABEL: Mapping[str, str] = {
     **COMMON,
@@ -41,6 +45,11 @@ OF_MULTILABEL: Mapping[str, str] = {
     "formulation": "each label is a binary problem; leave it out",
     "alpha": "use C = 1 / (alpha * n_samples)",
     "class_weight": "use sample_weight, which weights rows, or threshold='tuned'",
+    "probability": "there are no probabilities; decision_function returns a score for each label",
+    "cv": "use MultilabelSVCCV, which chooses C",
+    "Cs": "use MultilabelSVCCV, which chooses C",
+    "costs": "rows have several labels; MulticlassSVC has costs, for one class per row",
+    "taxonomy": "rows have several labels; MulticlassSVC(costs=Taxonomy(...)) is for one class",
 }
 OF_LOGISTIC: Mapping[str, str] = {
     **COMMON,
@@ -51,6 +60,10 @@ OF_LOGISTIC: Mapping[str, str] = {
     "formulation": "the loss is multinomial; use MulticlassSVC for the formulations of the SVM",
     "weights": "W is dense; leave it out",
     "probability": "predict_proba always exists; leave it out",
+    "costs": "use predict(X, costs=...) after fit, or train a MulticlassSVC(costs=...)",
+    "taxonomy": "use predict(X, costs=Taxonomy(...)) after fit, or train a "
+    "MulticlassSVC(costs=Taxonomy(...))",
+    "reject": _REJECT,
 }
 OF_STOCHASTIC: Mapping[str, str] = {
     **COMMON,
@@ -61,6 +74,10 @@ OF_STOCHASTIC: Mapping[str, str] = {
     "power_t": "step sizes follow from alpha; leave it out",
     "probability": "use loss='log_loss', which gives predict_proba",
     "formulation": "use loss='hinge' (Crammer-Singer); MulticlassSVC has all formulations",
+    "costs": "use loss='log_loss' and predict(X, costs=...), or MulticlassSVC(costs=...)",
+    "taxonomy": "use loss='log_loss' and predict(X, costs=Taxonomy(...)), or "
+    "MulticlassSVC(costs=Taxonomy(...))",
+    "reject": _REJECT,
 }
 # The first of these parameters that an estimator has.
 EXAMPLES: Mapping[str, str] = {"C": "C=1.0", "Cs": "Cs=[1.0]", "alpha": "alpha=1e-4"}
