@@ -194,6 +194,22 @@ def test_counts_of_rows_are_shown(capsys):
     assert "warm start: 55 rows kept, 6 new, 5 gone\n" in capsys.readouterr().out
 
 
+def test_what_makes_an_earlier_fit_useless_is_shown(capsys):
+    model = fitted(MulticlassSVC(warm_start=True, verbose=1, random_state=0), FIRST)
+    X, y = FIRST.X, FIRST.y
+    renamed = np.where(y == y[0], "fir", y)
+    for change, rows, message in [
+        ({"formulation": "ww"}, (X, y), "formulation='weston_watkins' instead of 'crammer_singer'"),
+        ({"loss": "squared_hinge"}, (X, y), "loss='squared_hinge' instead of 'hinge'"),
+        ({}, (X[:, :2], y), f"2 columns instead of {X.shape[1]}"),
+        ({}, (X[:, :2] + 1, renamed), "new classes: 'fir'; classes gone: 'birch'"),
+        ({}, (X[:, :2] + 2, renamed), "the content of nearly all rows"),
+    ]:
+        capsys.readouterr()
+        model.set_params(**change).fit(*rows)
+        assert f"the beginning (here: {message})" in capsys.readouterr().out
+
+
 def test_equal_rows_count_as_often_as_they_are_there(capsys):
     model = fitted(made(PAIRS[0], warm_start=True), CHANGES["doubled"])
     fitted(model.set_params(verbose=1), FIRST)

@@ -17,6 +17,7 @@ from sklearn.utils import check_random_state
 
 from manyclass.arrays.choice import lack_of_memory
 from manyclass.estimators.coefficients import EpochCallbacks, FitTask
+from manyclass.estimators.fitted_weights import differences
 from manyclass.estimators.linear import LinearClassifier, warn_of_one_class
 from manyclass.estimators.offsets import with_base_scores
 from manyclass.estimators.validation import (
@@ -338,7 +339,8 @@ class Training:
         """Return the state of an earlier fit, mapped to the current rows and classes."""
         match = known.match(given.problem, given.classes, self.prints)
         if self.verbose and self.prints is not None:
-            print(match or NO_USE, flush=True)
+            unused = f"{NO_USE} (here: {differences(known, given.problem, given.classes)})"
+            print(match or unused, flush=True)
         return None if match is None else known.start_for(given.problem, match)
 
     def adopt(self, given: FitInputs, solution: Solution) -> None:

@@ -16,7 +16,11 @@ from manyclass.estimators.coefficients import (
 from manyclass.estimators.validation import checked_count
 from manyclass.prediction.scoring import Coefficients, count_nonzero, thresholded
 from manyclass.prediction.sparse_coefficients import SparseCoefficients
+from manyclass.problem.formulations import FORMULATIONS
+from manyclass.problem.problem import Problem
 from manyclass.problem.solution import Certificate
+from manyclass.training.warm_start import WarmStart
+from manyclass.utils.suggestions import first_of
 from manyclass.utils.types import Array, CsrArray, Label
 
 
@@ -175,3 +179,24 @@ def kept_state(estimator: object) -> object:
 def keep_state(estimator: object, state: object) -> None:
     """Set the start of the next fit of an estimator."""
     vars(estimator)[STATE] = state
+
+
+def differences(state: WarmStart, problem: Problem, classes: Array) -> str:
+    """Return in what an earlier fit differs from a problem for which its state cannot be used."""
+    data, found = problem.dataset, []
+    if state.formulation != problem.formulation:
+        found.append(f"formulation={_name(problem)!r} instead of {_name(state)!r}")
+    if state.loss != problem.loss:
+        found.append(f"loss={problem.loss!r} instead of {state.loss!r}")
+    if state.n_features != data.n_features:
+        found.append(f"{data.n_features} columns instead of {state.n_features}")
+    now, before = dict.fromkeys(classes.tolist()), dict.fromkeys(state.classes.tolist())
+    for what, labels, others in (("new classes", now, before), ("classes gone", before, now)):
+        missing = [label for label in labels if label not in others]
+        found += [f"{what}: {first_of(missing)}"] if missing else []
+    return "; ".join(found) or "the content of nearly all rows"
+
+
+def _name(fit: WarmStart | Problem) -> str:
+    names = (name for name, known in FORMULATIONS.items() if known == fit.formulation)
+    return next(names, "another")
