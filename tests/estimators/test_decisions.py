@@ -119,6 +119,15 @@ def test_estimators_decide_alike():
     assert (calibrated.predict(X, costs=[[0, 0, 9], [9, 0, 9], [9, 0, 0]]) == 1).any()
 
 
+def test_frames_are_decided_without_a_warning():
+    pd = pytest.importorskip("pandas")
+    frame = pd.DataFrame(X, columns=list("abcd"))
+    model = MultinomialLogisticRegression().fit(frame, Y)
+    expected = model.predict(frame)
+    np.testing.assert_array_equal(model.predict(frame, reject=0.0), expected)
+    np.testing.assert_array_equal(model.predict(frame, costs={}), expected)
+
+
 def test_no_probability_reaches_a_threshold_above_one(model):
     calibrated = MulticlassSVC(random_state=0).fit(X, Y).calibrate(X, Y)
     for fitted, threshold in ((model, 2), (calibrated, 90), (calibrated, np.float32(1.5))):

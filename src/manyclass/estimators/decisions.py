@@ -20,7 +20,6 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from manyclass.arrays.input_arrays import on_host
 from manyclass.estimators.costs import Costs, cost_table
 from manyclass.utils.types import Array, Label, Numbers, Rows
 
@@ -34,6 +33,8 @@ class ScoringModel(Protocol):
 
     def _scores(self, rows: Rows) -> Array: ...
     def _labels(self, rows: Rows, top: int) -> NDArray[np.int64]: ...
+    def _probabilities(self, rows: Rows) -> Array: ...
+    def _check_finite(self, rows: Rows) -> None: ...
 
 
 def decided(
@@ -73,7 +74,11 @@ def decided(
         label = label_of_rejected(reject_label, model.classes_)
     best, confidence = np.empty(rows.shape[0], np.int64), np.empty(rows.shape[0])
     for part in parts(rows.shape[0], len(model.classes_)):
-        best[part], confidence[part] = _decide(model, rows[part, :], table)
+        try:
+            best[part], confidence[part] = _decide(model, rows[part, :], table)
+        except ValueError:
+            model._check_finite(rows)  # its error counts all rows
+            raise
     chosen = np.asarray(model.classes_[best])
     if reject is None:
         return chosen
@@ -95,7 +100,7 @@ def _decide(
     """Return the position in ``classes_`` and the confidence of each row."""
     if not hasattr(model, "predict_proba"):
         return model._labels(rows, 1)[:, 0], top2_margins(model._scores(rows))
-    p = np.asarray(on_host(model.predict_proba(rows)), np.float64)
+    p = np.asarray(model._probabilities(rows), np.float64)
     best = model._labels(rows, 1)[:, 0] if table is None else (p @ table).argmin(axis=1)
     return best, p.max(axis=1)
 

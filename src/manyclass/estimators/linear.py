@@ -27,7 +27,7 @@ from manyclass.problem.dataset import Dataset
 from manyclass.utils.input_rows import rows_as_given
 from manyclass.utils.labels import labels_of
 from manyclass.utils.machine import effective_n_jobs
-from manyclass.utils.scikit_learn import named_rows
+from manyclass.utils.scikit_learn import explain_rows, named_rows
 from manyclass.utils.types import Array, ClassWeight, Label, Rows, RowsLike, Settings
 from manyclass.utils.user_warning import warn_user
 
@@ -268,8 +268,15 @@ class LinearClassifier(FittedWeights, ClassifierMixin):
     def _validate_params(self) -> None:
         check_parameters(self)
 
-    def _check_finite(self, rows: Rows) -> None:
-        assert_all_finite(rows, estimator_name=type(self).__name__, input_name="X")
+    def _check_finite(self, rows: Rows, part: Rows | None = None) -> None:
+        """Refuse NaN and infinity in a part of the rows, or all; rows on a device are left out."""
+        if not isinstance(rows, np.ndarray) and is_on_device(rows):
+            return
+        try:
+            assert_all_finite(rows if part is None else part, input_name="X")
+        except ValueError as error:
+            explain_rows(error, rows, getattr(self, "feature_names_in_", None))
+            raise
 
     def __sklearn_tags__(self) -> Tags:
         """Return the tags of scikit-learn: sparse input is accepted."""
@@ -281,7 +288,8 @@ class LinearClassifier(FittedWeights, ClassifierMixin):
         if not isinstance(rows, np.ndarray) and is_on_device(rows):
             return scores_on_device(rows, self._dense(), self.intercept_)
         n_jobs = effective_n_jobs(self.n_jobs)
-        return scores_of(rows, self._coefficients, self.intercept_, n_jobs, self._check_finite)
+        check = partial(self._check_finite, rows)
+        return scores_of(rows, self._coefficients, self.intercept_, n_jobs, check)
 
     def _dense(self) -> Array:
         """Return the weights as an ndarray."""
@@ -293,8 +301,8 @@ class LinearClassifier(FittedWeights, ClassifierMixin):
         if not isinstance(rows, np.ndarray) and is_on_device(rows):
             return best_on_device(rows, self._dense(), self.intercept_, top)
         n_jobs = effective_n_jobs(self.n_jobs)
-        coef = self._coefficients
-        return best_classes(rows, coef, self.intercept_, top, n_jobs, self._check_finite)
+        coef, check = self._coefficients, partial(self._check_finite, rows)
+        return best_classes(rows, coef, self.intercept_, top, n_jobs, check)
 
 
 def warn_of_one_class(model: TrainedModel, data: Dataset) -> None:

@@ -26,7 +26,7 @@ from manyclass.arrays.prediction import like
 from manyclass.estimators.linear import LinearClassifier
 from manyclass.utils.machine import weighted_sum
 from manyclass.utils.scikit_learn import available_if
-from manyclass.utils.types import Array, RowsLike
+from manyclass.utils.types import Array, Rows, RowsLike
 from manyclass.utils.user_warning import warn_user
 
 # Limits of the search for T: beyond them, probabilities are 0 and 1, or all equal.
@@ -73,7 +73,8 @@ class ProbabilitiesMixin(LinearClassifier):
         FloatingPointError
             If scores overflow.
         """
-        return like(X, np.asarray(scipy.special.softmax(self._all_scores(X), axis=1)))
+        now = self._as_of_now()
+        return like(X, now._probabilities(now._check_rows(X)))
 
     @available_if(_gives_probabilities)
     def predict_log_proba(self, X: RowsLike) -> Array:
@@ -92,15 +93,19 @@ class ProbabilitiesMixin(LinearClassifier):
         ValueError, FloatingPointError
             As in ``predict_proba``.
         """
-        logs = scipy.special.log_softmax(self._all_scores(X), axis=1)
+        now = self._as_of_now()
+        logs = scipy.special.log_softmax(now._all_scores(now._check_rows(X)), axis=1)
         logs[np.exp(logs) == 0] = -np.inf
         return like(X, np.asarray(logs))
 
-    def _all_scores(self, X: RowsLike) -> Array:
-        now = self._as_of_now()
-        scores = now._scores(now._check_rows(X))
+    def _probabilities(self, rows: Rows) -> Array:
+        """Return the probabilities for rows that are checked."""
+        return np.asarray(scipy.special.softmax(self._all_scores(rows), axis=1))
+
+    def _all_scores(self, rows: Rows) -> Array:
+        scores = self._scores(rows)
         with np.errstate(over="ignore"):
-            scores = scores / scores.dtype.type(getattr(now, "temperature_", 1.0))
+            scores = scores / scores.dtype.type(getattr(self, "temperature_", 1.0))
         if not np.isfinite(scores).all():
             raise FloatingPointError("the scores of X overflow; scale its features as in fit")
         halves = np.array([-0.5, 0.5], scores.dtype)

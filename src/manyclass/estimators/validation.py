@@ -144,7 +144,7 @@ def validated(
             raise ValueError(
                 "y should be a 1d array, one class for each row; for label sets use MultilabelSVC"
             ) from error
-        explain_rows(error)
+        explain_rows(error, given, getattr(estimator, "feature_names_in_", None))
         raise
     device = getattr(estimator, "device", None) if on_device else None
     return (rows if device is None else placed(rows, device)), targets

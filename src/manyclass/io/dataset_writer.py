@@ -22,6 +22,7 @@ from manyclass.io.tables.base import Table
 from manyclass.io.tables.coded_labels import CodedLabels
 from manyclass.io.tables.open_table import open_table, table_of
 from manyclass.io.tensors import PART, TensorWriter
+from manyclass.utils.finite import place_of_first
 from manyclass.utils.input_rows import rows_as_given
 from manyclass.utils.labels import finite_labels_of
 from manyclass.utils.progress import counted, reading
@@ -182,7 +183,9 @@ def checked_rows(X: object) -> Rows:
         matrix = matrix.astype(dtype)
         matrix.sum_duplicates()
     if not np.isfinite(getattr(matrix, "data" if sp.issparse(matrix) else "real")).all():
-        raise ValueError("X holds NaN or infinity")
+        names = getattr(X, "columns", None) if given is X else None
+        place = place_of_first(matrix, matrix.dtype, names)
+        raise ValueError(f"X holds NaN or infinity{place}; training needs finite numbers")
     return matrix
 
 

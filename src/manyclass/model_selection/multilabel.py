@@ -17,6 +17,7 @@ from sklearn.multiclass import OneVsRestClassifier
 from sklearn.utils import check_array, check_random_state
 from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import (
+    _get_feature_names,
     check_consistent_length,
     check_is_fitted,
 )
@@ -45,7 +46,7 @@ from manyclass.multilabel.label_sets import encoded
 from manyclass.multilabel.metrics import f1_scores
 from manyclass.multilabel.svc import MultilabelSVC
 from manyclass.utils.input_rows import rows_as_given
-from manyclass.utils.scikit_learn import fit_context, suggests_parameters
+from manyclass.utils.scikit_learn import explain_rows, fit_context, suggests_parameters
 from manyclass.utils.suggestions import OF_MULTILABEL
 from manyclass.utils.types import (
     Array,
@@ -244,7 +245,13 @@ class MultilabelSVCCV(CrossValidatedC, MultilabelSVC):
         if not isinstance(X, np.ndarray) and is_on_device(X):
             return checked_rows(X)
         given, types = rows_as_given(X)
-        rows: Rows = check_array(given, accept_sparse="csr", dtype=types, ensure_min_samples=2)
+        try:
+            rows: Rows = check_array(
+                given, accept_sparse="csr", dtype=types, ensure_min_samples=2, input_name="X"
+            )
+        except ValueError as error:
+            explain_rows(error, given, _get_feature_names(X))
+            raise
         return rows if self.device is None else placed(rows, self.device)
 
     def _splits(

@@ -341,10 +341,14 @@ class MultilabelSVC(LinearClassifier, BaseEstimator):
         """Predict a CSR array; scores are computed for some rows at a time."""
         rows = self._check_rows(X)
         step, n = max(1, SCORES_AT_A_TIME // len(self.classes_)), rows.shape[0]
-        parts = [
-            sp.csr_array(self._scores(rows[begin : min(n, begin + step), :]) > self.thresholds_)
-            for begin in range(0, n, step)
-        ]
+        try:
+            parts = [
+                sp.csr_array(self._scores(rows[begin : min(n, begin + step), :]) > self.thresholds_)
+                for begin in range(0, n, step)
+            ]
+        except ValueError:
+            self._check_finite(rows)  # its error counts all rows
+            raise
         return sp.csr_array(sp.vstack(parts, format="csr"), dtype=np.int64)
 
     @property

@@ -18,7 +18,7 @@ from manyclass.multilabel.label_sets import LabelSets, encoded
 from manyclass.multilabel.training import Labelled
 from manyclass.problem.dataset import Dataset
 from manyclass.utils.input_rows import rows_as_given
-from manyclass.utils.scikit_learn import named_rows
+from manyclass.utils.scikit_learn import explain_rows, named_rows
 from manyclass.utils.types import Array, Rows, RowsLike
 
 
@@ -88,6 +88,10 @@ def _checked_rows(estimator: BaseEstimator, X: RowsLike) -> Rows:
         return rows_on_device(estimator, X, reset=True)
     given, types = rows_as_given(X)
     check = validate_data if given is X else partial(named_rows, X)
-    rows = cast("Rows", check(estimator, given, accept_sparse="csr", dtype=types, order="C"))
+    try:
+        rows = cast("Rows", check(estimator, given, accept_sparse="csr", dtype=types, order="C"))
+    except ValueError as error:
+        explain_rows(error, given, getattr(estimator, "feature_names_in_", None))
+        raise
     device = getattr(estimator, "device", None)
     return rows if device is None else placed(rows, device)

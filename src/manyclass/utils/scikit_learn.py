@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Concatenate, ParamSpec, TypeVar
 
 from sklearn.base import BaseEstimator, _fit_context
@@ -11,9 +11,10 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils._available_if import _AvailableIfDescriptor
 from sklearn.utils.validation import check_array, check_X_y, validate_data
 
+from manyclass.utils.finite import located
 from manyclass.utils.input_rows import frame_of_vectors
 from manyclass.utils.suggestions import EXAMPLES, meant
-from manyclass.utils.types import Array, Rows
+from manyclass.utils.types import Array, Label, Rows
 
 NONE = "no_validation"  # scikit-learn's value for missing targets
 P = ParamSpec("P")
@@ -126,8 +127,19 @@ def named_rows(
     return check_array(given, **checks) if y is NONE else check_X_y(given, y, **checks)
 
 
-def explain_rows(error: Exception) -> None:
-    """Re-raise an error about rows that hold lists, with advice."""
+def explain_rows(error: Exception, X: object, names: Sequence[Label] | None = None) -> None:
+    """Re-raise an error about X that holds lists, NaN or infinity, with the place and advice.
+
+    Parameters
+    ----------
+    error : Exception
+    X : {array-like, sparse matrix} of shape (n_samples, n_features)
+    names : sequence of labels, default=None
+        The names of the columns.
+    """
+    message = located(error, X, names)
+    if message is not None:
+        raise ValueError(message) from None
     if "setting an array element with a sequence" in str(error):
         raise ValueError(
             "X holds lists next to numbers, or of several lengths; give a column of vectors alone, "

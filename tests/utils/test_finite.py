@@ -1,0 +1,94 @@
+"""Messages about the first number that is not finite."""
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+from manyclass import (
+    MulticlassSVC,
+    MulticlassSVCCV,
+    MultilabelSVC,
+    MultilabelSVCCV,
+    MultinomialLogisticRegression,
+    StochasticClassifier,
+    save_data,
+)
+from manyclass.estimators import decisions
+from manyclass.utils.finite import place_of_first
+from tests.helpers.cases import each
+
+NAMES = ["width", "length", "height"]
+Y = np.arange(60) % 3
+X = np.random.default_rng(0).normal(size=(60, 3)) + np.eye(3)[Y]
+SINGLE, DOUBLE = np.dtype(np.float32), np.dtype(np.float64)
+ESTIMATORS = (
+    MulticlassSVC,
+    MulticlassSVCCV,
+    MultilabelSVC,
+    MultilabelSVCCV,
+    MultinomialLogisticRegression,
+    StochasticClassifier,
+)
+
+
+def with_bad(value, dtype=np.float64):
+    bad = X.astype(dtype)
+    bad[[7, 7, 9], [1, 2, 0]] = value
+    return bad
+
+
+def targets(kind):
+    return [{c} for c in Y.tolist()] if kind in (MultilabelSVC, MultilabelSVCCV) else Y
+
+
+@each("kind", ESTIMATORS)
+def test_fit_names_the_row_and_the_column(kind):
+    pd = pytest.importorskip("pandas")
+    for bad, words in [
+        (with_bad(np.nan), "NaN: row 7, column 1; fill it in"),
+        (with_bad(-np.inf), "infinity or a value too large for dtype.*: row 7, column 1; correct"),
+        (with_bad(np.nan).tolist(), "NaN: row 7, column 1"),
+        (sp.csr_array(with_bad(np.nan)), "NaN: row 7, column 1"),
+        (sp.csc_matrix(with_bad(np.inf, np.float32)), "infinity or .*float32.*: row 7, column 1"),
+        (pd.DataFrame(with_bad(np.nan), columns=NAMES), "NaN: row 7, column 'length'"),
+        (pd.DataFrame(X, columns=NAMES).astype("Float64").mask(X > 1.5), "NaN: row "),
+    ]:
+        with pytest.raises(ValueError, match=f"Input X contains {words}"):
+            kind().fit(bad, targets(kind))
+
+
+@each("kind", ESTIMATORS)
+def test_predict_names_the_row_and_the_column(kind, monkeypatch):
+    pd = pytest.importorskip("pandas")
+    monkeypatch.setattr(decisions, "SCORES_AT_A_TIME", 12)
+    model = kind(random_state=0).fit(pd.DataFrame(X, columns=NAMES), targets(kind))
+    bad = pd.DataFrame(with_bad(np.nan), columns=NAMES)
+    with pytest.raises(ValueError, match="contains NaN: row 7, column 'length'"):
+        model.predict(bad)
+    if kind is MultinomialLogisticRegression:
+        with pytest.raises(ValueError, match="contains NaN: row 7, column 'length'"):
+            model.predict(bad, reject=0.5)
+
+
+def test_frames_of_other_libraries():
+    bad = with_bad(np.nan)
+    pl, pa = pytest.importorskip("polars"), pytest.importorskip("pyarrow")
+    columns = dict(zip(NAMES, bad.T.tolist(), strict=True))
+    missing = {name: [None if v != v else v for v in values] for name, values in columns.items()}
+    for frame in (pl.DataFrame(columns), pl.DataFrame(missing), pa.table(missing)):
+        with pytest.raises(ValueError, match="contains NaN: row 7, column 'length'"):
+            MulticlassSVC().fit(frame, Y)
+
+
+def test_data_files_name_the_row_and_the_column(tmp_path):
+    for rows in (with_bad(np.inf), sp.csr_array(with_bad(np.nan))):
+        with pytest.raises(ValueError, match="X holds NaN or infinity: row 7, column 1; training"):
+            save_data(tmp_path / "data", rows, Y)
+    with pytest.raises(ValueError, match="batch 1: X holds NaN or infinity: row 7, column 1"):
+        save_data(tmp_path / "data", iter([(X, Y), (with_bad(np.nan), Y)]))
+
+
+def test_places():
+    assert place_of_first([[1.0, 1e39], [0.0, 0.0]], SINGLE) == ": row 0, column 1"
+    assert place_of_first([[1.0, 1e39], [0.0, 0.0]], DOUBLE) == ""
+    assert place_of_first([["a"]], DOUBLE) == ""
