@@ -10,6 +10,7 @@ instead of probabilities), ``nocl`` and ``output_class_labels``.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
@@ -107,6 +108,9 @@ REFUSED: tuple[Refusal, ...] = (
 )
 
 
+NO_PATH = "; it takes no path: Path(path).write_bytes(to_onnx(model).SerializeToString())"
+
+
 def register() -> None:
     """Register the converters with skl2onnx; importing ``manyclass.onnx`` calls this function."""
     for kind in OURS:
@@ -165,6 +169,7 @@ def to_onnx(model: ClassifierMixin | Pipeline, dtype: DTypeLike = np.float32) ->
     if not isinstance(last, OURS):
         names = ", ".join(kind.__name__ for kind in OURS)
         hint = "; give its best_estimator_" if hasattr(last, "best_estimator_") else ""
+        hint = NO_PATH if isinstance(last, str | os.PathLike) else hint
         raise TypeError(
             f"to_onnx takes one of {names}, or a Pipeline that ends with one; "
             f"not {type(last).__name__}{hint}"
@@ -219,7 +224,11 @@ def _input_kind(dtype: DTypeLike) -> type[data_types.TensorType]:
         "float32": data_types.FloatTensorType,
         "float64": data_types.DoubleTensorType,
     }
-    name = "None" if dtype is None else str(np.dtype(dtype))  # None would be float64
+    try:
+        name = "None" if dtype is None else str(np.dtype(dtype))  # None would be float64
+    except TypeError:
+        hint = NO_PATH if isinstance(dtype, str | os.PathLike) else ""
+        raise ValueError(f"dtype must be float32 or float64, not {dtype!r}{hint}") from None
     if name not in kinds:
         raise ValueError(f"dtype must be float32 or float64, not {name}")
     return kinds[name]

@@ -47,6 +47,27 @@ def check_folder(folder: Path) -> None:
         AtomicFile(folder / "file" if folder.is_dir() else folder.resolve()).close()
 
 
+def check_path_first(path: object, call: str) -> None:
+    """Refuse arguments in the wrong order.
+
+    Parameters
+    ----------
+    path : object
+        The first argument.
+    call : str
+        The right order, such as "save_model(path, model)".
+
+    Raises
+    ------
+    TypeError
+        If it is not a path.
+    """
+    if not isinstance(path, str | os.PathLike):
+        shown = repr(path) if isinstance(path, int | float | None) else type(path).__name__
+        name = call.partition("(")[0]
+        raise TypeError(f"{name} takes a path, not {shown}; the path comes first: {call}")
+
+
 def is_special(path: Path) -> bool:
     """Whether a path is a device, pipe or similar, which is written to instead of replaced."""
     return path.exists() and not path.is_file() and not path.is_dir()

@@ -14,7 +14,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 
-from manyclass.io.atomic import naming, replacement
+from manyclass.io.atomic import check_path_first, naming, replacement
 from manyclass.io.dataset_file import FORMAT, pack
 from manyclass.io.stored_rows import StoredLabelSets, numbered
 from manyclass.io.svmlight_stream import SvmlightBlocks
@@ -93,6 +93,7 @@ def save_data(
     >>> y
     array(['no', 'yes'], dtype='<U3')
     """
+    check_path_first(path, "save_data(path, X, y)")
     if y is None and isinstance(X, str | os.PathLike):
         name = os.fspath(X)
         if label is None:

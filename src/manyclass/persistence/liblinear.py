@@ -19,7 +19,7 @@ from manyclass.estimators.coefficients import coefficients_of, set_certificate
 from manyclass.estimators.logistic import MultinomialLogisticRegression
 from manyclass.estimators.stochastic.classifier import StochasticClassifier
 from manyclass.estimators.svc import MulticlassSVC
-from manyclass.io.atomic import replacement
+from manyclass.io.atomic import check_path_first, replacement
 from manyclass.persistence.liblinear_text import (
     JOINT,
     LOGISTIC_SOLVERS,
@@ -84,6 +84,7 @@ def save_liblinear(
     ['solver_type MCSVM_CS', 'nr_class 3']
     [3]
     """
+    check_path_first(path, "save_liblinear(path, model)")
     parts = liblinear_text(model, encode_labels=encode_labels)
     with replacement(os.fspath(path)) as file:
         file.writelines(parts)

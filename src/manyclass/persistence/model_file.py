@@ -149,7 +149,10 @@ def save_model(path: Source, estimator: Model) -> None:
 def _check_target(path: object) -> None:
     is_path = isinstance(path, str | os.PathLike)
     if not is_path and (not hasattr(path, "write") or isinstance(path, io.TextIOBase)):
-        raise TypeError(f"save_model takes a path or a file opened in mode 'wb', not {path!r}")
+        raise TypeError(
+            f"save_model takes a path or a file opened in mode 'wb', not {path!r}; the path comes "
+            "first: save_model(path, model)"
+        )
 
 
 def check_kind(estimator: object) -> None:

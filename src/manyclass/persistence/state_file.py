@@ -16,6 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 from manyclass.estimators.fitted_weights import keep_state, keeps_state
 from manyclass.estimators.logistic import MultinomialLogisticRegression, start_at_weights
 from manyclass.estimators.svc import MulticlassSVC
+from manyclass.io.atomic import check_path_first
 from manyclass.io.tensors import TensorFormat, one_line, read_header, write_tensors
 from manyclass.multilabel.svc import MultilabelSVC
 from manyclass.persistence.model_file import ODDITIES, load_model, read_parts
@@ -82,7 +83,7 @@ def save_state(path: StatePath, estimator: Stateful) -> None:
     ...
     True
     """
-    _check_path(path, "save_state")
+    check_path_first(path, "save_state(path, model)")
     if not _is_stateful(estimator):
         name = estimator.__name__ if isinstance(estimator, type) else type(estimator).__name__
         raise TypeError(

@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from manyclass.estimators.coefficients import names_of_features
 from manyclass.estimators.validation import checked_count
-from manyclass.io.atomic import replacement
+from manyclass.io.atomic import check_path_first, replacement
 from manyclass.model_selection.cv_fit import CrossValidationMixin
 from manyclass.model_selection.multilabel import MultilabelSVCCV
 from manyclass.model_selection.search import current_estimator
@@ -105,6 +105,7 @@ def write_report(
     ...     "Crammer-Singer" in page.read_text("utf-8")
     True
     """
+    check_path_first(path, "write_report(path, model, X, y)")
     page = report_page(
         model,
         X,
