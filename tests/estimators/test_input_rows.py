@@ -227,11 +227,15 @@ COLUMNS = {
 FRAMES = {
     **{name: (rows, f"{kind} in the column 'b'") for name, (rows, kind) in COLUMNS.items()},
     "array of dates": (DAYS.to_numpy()[:, None], "dates or times; give numbers"),
-    "array of text": (np.array(TEXTS)[:, None], r"text \('0'\), but rows must be numbers"),
-    "array of objects": (np.array(TEXTS, object)[:, None], r"text \('0'\), but rows must be"),
+    "array of text": (np.array(TEXTS)[:, None], "text in column 0, all of"),
+    "array of words": (
+        np.array([f"a{t}" for t in TEXTS])[:, None],
+        r"text \('a0'\), but rows must",
+    ),
+    "array of objects": (np.array(TEXTS, object)[:, None], "text in column 0, all of it numbers"),
     "array of bytes": (np.array(TEXTS, "S")[:, None], "text, but rows must be numbers"),
-    "lists of text": ([[text] for text in TEXTS], r"text \('0'\), but rows must be numbers"),
-    "lists of dates": ([[day] for day in DAYS.date], "dates or times; give numbers"),
+    "lists of text": ([[text] for text in TEXTS], r"text in column 0, all of it numbers \('0'\)"),
+    "lists of dates": ([[day] for day in DAYS.date], "dates or times in column 0; give numbers"),
     "vectors of dates": (pl.DataFrame({"b": [[day] for day in DAYS]}), TIMES),
     "vectors of text": (pd.DataFrame({"b": [[text] for text in TEXTS]}), TEXT),
 }

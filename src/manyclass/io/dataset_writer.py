@@ -22,7 +22,7 @@ from manyclass.io.tables.base import Table
 from manyclass.io.tables.coded_labels import CodedLabels
 from manyclass.io.tables.open_table import open_table, table_of
 from manyclass.io.tensors import PART, TensorWriter
-from manyclass.utils.finite import place_of_first
+from manyclass.utils.bad_cells import place_of_first
 from manyclass.utils.input_rows import rows_as_given
 from manyclass.utils.labels import finite_labels_of
 from manyclass.utils.progress import counted, reading

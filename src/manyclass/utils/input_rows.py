@@ -7,7 +7,6 @@ arrays, because compiled code trusts them.
 from __future__ import annotations
 
 import functools
-import itertools
 import re
 import sys
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence, Sized
@@ -18,6 +17,7 @@ from typing import TYPE_CHECKING, Protocol, TypeGuard, runtime_checkable
 import numpy as np
 import scipy.sparse as sp
 
+from manyclass.utils.bad_cells import NOT_NUMBERS, text_error
 from manyclass.utils.types import Array, CsrArray, DType, Label
 
 if TYPE_CHECKING:
@@ -41,13 +41,6 @@ COLUMNS = {
     "dates or times": re.compile(r"date|time|duration|period|interval|month|[<>]?m8"),
     "text": re.compile(r"(large_)?str|utf8|(large_)?binary|bytes|[|<>][su]"),
     "categories": re.compile(r"categor|enum|dictionary"),
-}
-ADVICE = {
-    "dates or times": "{}; give numbers, such as the days since a fixed date",
-    "text": "{}, but rows must be numbers; put TfidfVectorizer before the estimator in a pipeline, "
-    "or OneHotEncoder for categories",
-    "categories": "{}, but rows must be numbers; put OneHotEncoder before the estimator in a "
-    "pipeline",
 }
 
 
@@ -82,36 +75,53 @@ def check_numbers(X: object) -> None:
     ValueError
         With the name of the column.
     """
+    written = None
+    for where, kind, cells in _columns(X):
+        found = _check(kind, cells, where, shows=isinstance(X, np.ndarray))
+        written = written or found
+    if written is not None:
+        raise ValueError(written)
+
+
+def _columns(X: object) -> Iterator[tuple[str, object, Iterable[object]]]:
+    """Yield place and type of each column, and its cells if they may be text."""
     if isinstance(X, np.ndarray):
-        cells: Iterable[object] = X.ravel() if X.dtype.kind in "OU" else ()
-        text = next((f"text ({str(cell)!r})" for cell in cells if isinstance(cell, str)), "text")
-        _check(X.dtype, cells, "", text)
-        return
-    for name, kind, cells in _columns(X):
-        _check(kind, cells, "" if name is None else f" in the column {name!r}")
-
-
-def _columns(X: object) -> Iterator[tuple[Label, object, Iterable[object]]]:
-    """Yield name and type of each column of a data frame, and its Python objects."""
-    if hasattr(X, "column_names") and hasattr(X, "schema"):  # tables of pyarrow
-        yield from zip(X.column_names, X.schema.types, itertools.repeat(()), strict=False)
-    elif hasattr(X, "dtypes") and hasattr(X, "columns"):
+        has_cells, has_columns = X.dtype.kind in "OU", X.ndim == 2
+        for place, cells in enumerate(X.T if has_cells and has_columns else [X.ravel()]):
+            where = f" in column {place}" if has_cells and has_columns else ""
+            yield where, X.dtype, cells.tolist() if has_cells else ()
+    elif hasattr(X, "column_names") and hasattr(X, "schema") and hasattr(X, "column"):  # of pyarrow
+        for place, (name, kind) in enumerate(zip(X.column_names, X.schema.types, strict=False)):
+            yield _named(name), kind, X.column(place).to_pylist() if _may_be_text(kind) else ()
+    elif hasattr(X, "dtypes") and _is_frame(X):
         for place, (name, kind) in enumerate(zip(X.columns, X.dtypes, strict=True)):
-            cells = X.iloc[:, place] if hasattr(X, "iloc") and str(kind) == "object" else ()
-            yield name, kind, cells
+            column: Iterable[object] = ()
+            if _may_be_text(kind):
+                column = X.iloc[:, place] if hasattr(X, "iloc") else X[name]
+            yield _named(name), kind, column
     elif isinstance(X, Series):
-        yield X.name, X.dtype, X if str(X.dtype) == "object" else ()
+        yield _named(X.name), X.dtype, X
 
 
-def _check(kind: object, cells: Iterable[object], where: str, text: str = "text") -> None:
-    """Refuse values by their type; Python objects by their own types."""
+def _named(name: Label) -> str:
+    return "" if name is None else f" in the column {name!r}"
+
+
+def _may_be_text(kind: object) -> bool:
+    return str(kind) == "object" or kind_of_column(str(kind)) == "text"
+
+
+def _check(kind: object, cells: Iterable[object], where: str, *, shows: bool) -> str | None:
+    """Refuse values by their type; Python objects by their own types. See ``text_error``."""
     what = kind_of_column(str(kind))
     if str(kind) == "object":
         found = set(kinds_of(cells).values())
         what = "dates or times" if TIME in found else "text" if TEXT in found else None
+    if what == "text":
+        return text_error(list(cells), where, shows=shows)
     if what is not None:
-        shown = (text if what == "text" else what) + where
-        raise ValueError(f"X holds {ADVICE[what].format(shown)}")
+        raise ValueError(f"X holds {NOT_NUMBERS[what].format(what + where)}")
+    return None
 
 
 COMPRESSED = ("csr", "csc", "bsr")
@@ -133,7 +143,7 @@ class Frame(Protocol):
     columns: Sequence[Label]
     dtypes: Sequence[object]
 
-    def __getitem__(self, name: Label) -> object: ...
+    def __getitem__(self, name: Label) -> Iterable[object]: ...
 
 
 @runtime_checkable

@@ -11,7 +11,7 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils._available_if import _AvailableIfDescriptor
 from sklearn.utils.validation import check_array, check_X_y, validate_data
 
-from manyclass.utils.finite import located
+from manyclass.utils.bad_cells import located
 from manyclass.utils.input_rows import frame_of_vectors
 from manyclass.utils.suggestions import EXAMPLES, meant
 from manyclass.utils.types import Array, Label, Rows

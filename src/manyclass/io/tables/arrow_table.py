@@ -21,6 +21,7 @@ from manyclass.io.tables.base import (
 )
 from manyclass.io.tables.coded_labels import CodedLabels
 from manyclass.io.tables.csv_file import CsvFile
+from manyclass.utils.bad_cells import text_among_numbers
 from manyclass.utils.suggestions import first_of
 from manyclass.utils.types import Array, DType
 
@@ -122,11 +123,26 @@ class ArrowTable:
                 what = "text" if str(kind) in TEXT else kind
                 if self._text is not None:
                     self._text.check_beginning()
+                if what == "text":
+                    self._refuse_stray(name)
                 message = (
                     f"{self._where}: the column {name!r} holds {what}, and features are numbers or "
                     "lists of them; choose the columns with features="
                 )
                 raise TextColumnError(message, name) if what == "text" else ValueError(message)
+
+    def _refuse_stray(self, name: str) -> None:
+        """Refuse text in a column of numbers, if the first batch shows it."""
+        with readable(self._where):
+            batch = next(iter(self._read([name], None)), None)
+            stray = None if batch is None else text_among_numbers(batch.column(name).to_pylist())
+        if stray is None:
+            return
+        row, text = stray
+        what = f"row {row} of the column {name!r} holds {text!r}, and most other rows hold numbers"
+        if row < 0:
+            what = f"the column {name!r} holds numbers as text ({text!r}); convert it to numbers"
+        raise ValueError(f"{self._where}: {what}; correct it, or choose the columns with features=")
 
     def batches(self) -> Iterator[tuple[Array, Array | None]]:
         """Yield rows and labels."""
@@ -204,9 +220,10 @@ class ArrowTable:
         if column.null_count:
             at = int(np.flatnonzero(column.is_null().to_numpy(zero_copy_only=False))[0])
             row, place = divmod(at, width or 1)
+            missing = "empty" if self._text is None else "empty or NA"
             what = f"place {place} of row {first + row}" if width else f"row {first + row}"
             raise ValueError(
-                f"{self._where}: {what} of the column {name!r} is empty; fill it in, or drop it"
+                f"{self._where}: {what} of the column {name!r} is {missing}; fill it in, or drop it"
             )
 
     def coded_labels(self) -> CodedLabels:

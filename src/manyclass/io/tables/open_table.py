@@ -17,10 +17,11 @@ from typing import TYPE_CHECKING
 from manyclass.io.file_signatures import table_kind
 from manyclass.io.tables.arrays import BATCH_ROWS, read_npy, read_npz
 from manyclass.io.tables.arrow_table import TEXT, ArrowTable, Batches, index_columns
-from manyclass.io.tables.base import Table, pyarrow_for, readable, without
+from manyclass.io.tables.base import Table, listed, pyarrow_for, readable, without
 from manyclass.io.tables.csv_file import CsvFile
 from manyclass.io.tables.csv_stream import source
-from manyclass.utils.input_rows import is_pandas
+from manyclass.io.tensors import one_line
+from manyclass.utils.input_rows import Frame, check_numbers, is_pandas
 from manyclass.utils.types import Array, DType
 
 if TYPE_CHECKING:
@@ -114,13 +115,26 @@ def table_of(
     """
     arrow = pyarrow_for("label=")
     if is_pandas(frame):
-        frame = arrow.Table.from_pandas(frame, preserve_index=False)
+        frame = _of_pandas(arrow, frame, label, features, where)
     elif isinstance(frame, arrow.RecordBatch):
         frame = arrow.Table.from_batches([frame])
     if not hasattr(frame, "__arrow_c_stream__"):
         raise ValueError(f"{where}: must be a data frame or an Arrow table, not {type(frame)}")
     reader = arrow.RecordBatchReader.from_stream(frame)
     return ArrowTable(where, reader.schema, lambda *_: reader, label, features, None)
+
+
+def _of_pandas(
+    arrow: ModuleType, frame: Frame, label: str, features: Sequence[str] | None, where: str
+) -> pa.Table:
+    """Return a data frame of pandas as a table of Arrow, without its index."""
+    try:
+        return arrow.Table.from_pandas(frame, preserve_index=False)
+    except (arrow.ArrowInvalid, arrow.ArrowTypeError) as error:
+        for name in frame.columns if features is None else listed(features) or ():
+            if name != label:
+                check_numbers(frame[name])  # names the cell that is not a number
+        raise ValueError(f"{where}: cannot be read: {one_line(error)}") from None
 
 
 def _read_parquet(arrow: ModuleType, name: str) -> tuple[pa.Schema, Batches]:

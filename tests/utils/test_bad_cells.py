@@ -1,4 +1,4 @@
-"""Messages about the first number that is not finite."""
+"""Messages about the first number that is not finite, and about text among numbers."""
 
 import numpy as np
 import pytest
@@ -14,7 +14,7 @@ from manyclass import (
     save_data,
 )
 from manyclass.estimators import decisions
-from manyclass.utils.finite import place_of_first
+from manyclass.utils.bad_cells import place_of_first
 from tests.helpers.cases import each
 
 NAMES = ["width", "length", "height"]
@@ -92,3 +92,48 @@ def test_places():
     assert place_of_first([[1.0, 1e39], [0.0, 0.0]], SINGLE) == ": row 0, column 1"
     assert place_of_first([[1.0, 1e39], [0.0, 0.0]], DOUBLE) == ""
     assert place_of_first([["a"]], DOUBLE) == ""
+
+
+def with_text(word):
+    cells = X.astype(object)
+    cells[7, 1] = word
+    return cells
+
+
+def test_text_among_numbers_is_named():
+    pd, pl = pytest.importorskip("pandas"), pytest.importorskip("polars")
+    pa = pytest.importorskip("pyarrow")
+    cells = with_text("n/a")
+    mixed = pd.DataFrame(cells, columns=NAMES)
+    texts = mixed.astype({"width": float, "height": float}).astype({"length": str})
+    of_frame = "X holds the text 'n/a' among numbers, in row 7 of the column 'length'; correct it"
+    for rows in (mixed, texts, pl.from_pandas(texts), pa.Table.from_pandas(texts)):
+        with pytest.raises(ValueError, match=of_frame):
+            MulticlassSVC().fit(rows, Y)
+    for rows in (cells, cells.tolist(), cells.astype(str)):
+        with pytest.raises(ValueError, match="'n/a' among numbers, in row 7 of column 1; correct"):
+            MulticlassSVC().fit(rows[:], Y)
+
+
+def test_numbers_as_text_and_text():
+    pd = pytest.importorskip("pandas")
+    written = pd.DataFrame(X, columns=NAMES).astype(str)
+    with pytest.raises(ValueError, match="text in the column 'width', all of it numbers"):
+        MulticlassSVC().fit(written, Y)
+    kinds = written.assign(width=np.array(["oak", "elm", "1"])[Y])
+    with pytest.raises(ValueError, match=r"text in the column 'width', but .*OneHotEncoder"):
+        MulticlassSVC().fit(kinds, Y)
+
+
+def test_text_among_numbers_in_tables(tmp_path):
+    pd = pytest.importorskip("pandas")
+    frame = pd.DataFrame(with_text("oops"), columns=NAMES).assign(kind=Y)
+    with pytest.raises(ValueError, match="'oops' among numbers, in row 7 of the column 'length'"):
+        save_data(tmp_path / "data", frame, label="kind")
+    frame.to_csv(tmp_path / "new.csv", index=False)
+    for table in (tmp_path / "new.csv", frame.astype({"length": str})):
+        with pytest.raises(ValueError, match="row 7 of the column 'length' holds 'oops', and most"):
+            save_data(tmp_path / "data", table, label="kind")
+    frame.replace("oops", "NA").to_csv(tmp_path / "new.csv", index=False)
+    with pytest.raises(ValueError, match="row 7 of the column 'length' is empty or NA; fill it in"):
+        save_data(tmp_path / "data", tmp_path / "new.csv", label="kind")
