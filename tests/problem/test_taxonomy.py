@@ -181,6 +181,8 @@ def test_trees_that_are_none(parents, settings, message):
         (lambda: Taxonomy.from_nested({"a": ["c"], "b": ["c"]}), "twice"),
         (lambda: Taxonomy.from_nested({"a": "cde"}), "dict or a list"),
         (lambda: Taxonomy(ANIMALS).distances(["cat"], ["ash"]), "'ash' is not a node"),
+        (lambda: Taxonomy(ANIMALS).distances(["cat"], ["dgo"]), "node .*; did you mean 'dog'?"),
+        (lambda: Taxonomy({1: 0, 2: 0}).distances([1], ["2"]), "'2' is not a .*; did you mean 2?"),
         (lambda: Taxonomy(ANIMALS).f1_score(["cat", "dog"], ["cat"]), "2 labels and 1 predictions"),
         (lambda: Taxonomy(ANIMALS, distance=lambda d: -d - 1).costs_of(["cat", "dog"]), "must ret"),
         (lambda: Taxonomy(ANIMALS).predict_node(None, [], 0.4), "threshold"),
@@ -189,6 +191,33 @@ def test_trees_that_are_none(parents, settings, message):
 def test_hostile_forms_and_labels(call, message):
     with pytest.raises(ValueError, match=message):
         call()
+
+
+@each(
+    ("paths", "separator", "other"),
+    [
+        (["a.b", "a.c", "d.e"], "/", "."),
+        (["a > b", "a > c", "d > e"], "/", " > "),
+        (["a>b", "a>c"], "/", ">"),
+        (["a | b c", "a | d"], ">", " | "),
+        (["a/b.c", "a/d.e"], ".x", "/"),
+    ],
+)
+def test_paths_with_another_separator(paths, separator, other):
+    with pytest.raises(ValueError) as raised:
+        Taxonomy.from_paths(paths, separator=separator)
+    message = str(raised.value)
+    assert message.startswith(f"no path contains the separator {separator!r}, but {len(paths)} of ")
+    assert f"such as {paths[0]!r}; give separator={other!r}, or Taxonomy(dict" in message
+    assert paths[0].split(other)[0] in Taxonomy.from_paths(paths, separator=other)
+
+
+@each(
+    "labels",
+    [["a", "b"], ["St. Louis", "St. Paul"], ["1.5", "2.5"], ["a.b", "c", "d", "a.c", "e"]],
+)
+def test_flat_trees_are_allowed(labels):
+    assert Taxonomy.from_paths(labels).nodes == [None, *labels]
 
 
 def test_hostile_paths_and_classes_that_are_no_nodes():

@@ -31,6 +31,7 @@ from manyclass.problem.tree_parents import (
     parents_of_paths,
 )
 from manyclass.problem.tree_scores import ClassRanges, TreeScores
+from manyclass.utils.suggestions import meant_label
 from manyclass.utils.types import Array, Label, Numbers, Settings
 
 Range = tuple[float, float]
@@ -139,7 +140,7 @@ class Taxonomy:
         Raises
         ------
         ValueError
-            If a path is not text, or has an empty part.
+            If a path is not text, or has an empty part, or paths seem to have another separator.
 
         Examples
         --------
@@ -368,7 +369,8 @@ class Taxonomy:
         places = [self._places.get(name, NONE) for name in names.tolist()]
         if NONE in places:
             unknown = names.tolist()[places.index(NONE)]
-            raise ValueError(f"{unknown!r} is not a node of the taxonomy")
+            hint = meant_label(unknown, self.nodes)
+            raise ValueError(f"{unknown!r} is not a node of the taxonomy{hint}")
         return np.array(places, np.int64)[positions]
 
     def _common(self, first: Places, second: Places) -> Places:

@@ -16,6 +16,8 @@ from manyclass.utils.types import Label
 
 NONE = -1  # no node
 Places = NDArray[np.int64]
+# Usual separators of paths, the longest first.
+SEPARATORS = (" > ", " / ", " | ", " >> ", "::", "/", ">", "|", "\\", ".")
 Below: TypeAlias = "Mapping[Label, Below] | Collection[Label] | None"  # children of a node
 
 
@@ -26,7 +28,7 @@ def parents_of_paths(paths: Iterable[str], separator: str) -> dict[Label, Label]
     ------
     ValueError
         If a path is not text or has an empty part, or paths are not a list, or the separator is
-        empty.
+        empty, or no path contains it and they seem to have another one.
     """
     if isinstance(paths, str) or not isinstance(paths, Iterable) or not separator:
         raise ValueError("from_paths takes a list of paths, and a separator that is not empty")
@@ -43,7 +45,23 @@ def parents_of_paths(paths: Iterable[str], separator: str) -> dict[Label, Label]
         for depth in range(1, len(parts) + 1):
             above = separator.join(parts[: depth - 1]) or None
             parents[separator.join(parts[:depth])] = above
+    if parents and not any(parents.values()):
+        _check_flat([str(path) for path in parents], separator)
     return parents
+
+
+def _check_flat(paths: Collection[str], separator: str) -> None:
+    """Refuse a flat tree if its nodes are paths with another separator."""
+    for other in SEPARATORS:
+        parts = [path.split(other) for path in paths if other in path]
+        are_names = all(name and name == name.strip() for path in parts for name in path)
+        shared = len({path[0] for path in parts}) < len(parts)  # some have a common ancestor
+        if are_names and shared and 2 * len(parts) >= len(paths):
+            raise ValueError(
+                f"no path contains the separator {separator!r}, but {len(parts)} of {len(paths)} "
+                f"contain {other!r}, such as {other.join(parts[0])!r}; give separator={other!r}, "
+                "or Taxonomy(dict.fromkeys(paths)) for a tree without inner nodes"
+            )
 
 
 def parents_of_nested(tree: Mapping[Label, Below]) -> dict[Label, Label]:
