@@ -61,6 +61,13 @@ def test_files_hold_the_tree(many, distance):
     assert evaluate(loaded, X, Y).mean_cost == evaluate(model, X, Y).mean_cost
 
 
+def test_small_trees_are_in_files_too_or_their_costs():
+    assert stored(fitted(costs=TREE)).costs.nodes == TREE.nodes
+    pairs = {node: (parent, 0) for node, parent in PARENTS.items() if node in NAMES}
+    model = fitted(costs=Taxonomy(pairs))  # nodes that are neither numbers nor text
+    np.testing.assert_array_equal(stored(model).costs, model.costs.costs_of(NAMES))
+
+
 @pytest.mark.parametrize(
     ("change", "message"),
     [

@@ -74,6 +74,8 @@ def info(args: argparse.Namespace) -> None:
         say(f"formulation  {about['formulation']}, {about['loss']} loss, C = {about['C']:g}")
     else:
         say(f"loss         {about['loss']}, stochastic steps, alpha = {about['alpha']:g}")
+    if about["costs"]:
+        say(f"costs        {_shown_costs(about['costs'])}")
     say(f"classes      {about['n_classes']}")
     say(f"features     {about['n_features']}")
     kind = f"sparse {about['dtype']}" if about["sparse"] else about["dtype"]
@@ -96,6 +98,14 @@ def info(args: argparse.Namespace) -> None:
     say(f"objective    {proof['primal_objective']:.6g}")
     say(f"certificate  {proven(proof['relative_gap'])}")
     say(f"violation    {proof['max_violation']:.2g} at most, of the optimality conditions")
+
+
+def _shown_costs(costs: Settings) -> str:
+    """Return the costs of mistakes in words."""
+    if costs["form"] == "table":
+        return f"a table, at most {costs['largest']:g}; cost_scaling {costs['scaling']}"
+    tree = f"{costs['n_nodes']} nodes, depth {costs['depth']}"
+    return f"distances in a taxonomy of {tree}; cost_scaling {costs['scaling']}"
 
 
 def _shown(step: Settings) -> str:

@@ -224,7 +224,7 @@ def describe_model(path: Source) -> Settings:
     ``seconds`` of training is None if the file lacks it, ``certificate`` is None if weights were
     removed after training. A StochasticClassifier has alpha, n_steps, weight_seen and objective
     (None if it was not computed) in place of formulation, C, certificate and temperature, which are
-    None.
+    None. ``costs`` are the form of the costs of mistakes, their size and scaling, or None.
     ``steps`` are the steps of a pipeline before the classifier: name, kind, non-default params, and
     columns within a ColumnTransformer. ``composite`` describes a model that contains several
     classifiers, such as "VotingClassifier of 5 classifiers"; the other entries then describe the

@@ -39,7 +39,7 @@ Estimator: TypeAlias = (
 SPARSE = ("weights.indptr", "weights.classes", "weights.values")
 HISTORY = "history"
 COSTS = "costs"  # costs of mistakes
-TAXONOMY = "taxonomy"  # replaces costs if there are too many classes for a table
+TAXONOMY = "taxonomy"  # replaces costs that are distances in a tree
 # Parameters of a run, which are neither stored nor loaded.
 OF_A_RUN = of_scope(Scope.RUN)
 MAX_STEPS = 1 << 62  # so that more steps can be counted
@@ -69,13 +69,26 @@ def pack_facts(estimator: Estimator) -> tuple[dict[str, Array], Settings]:
     if isinstance(estimator, MultilabelSVC):
         tensors["thresholds"] = estimator.thresholds_
     costs = getattr(estimator, "costs", None)
-    if isinstance(costs, Taxonomy) and len(classes) > LARGEST_TABLE:
-        model[TAXONOMY] = costs.as_dict()
+    tree = _tree_facts(costs, classes) if isinstance(costs, Taxonomy) else None
+    if tree is not None:
+        model[TAXONOMY] = tree
     elif costs is not None:
         tensors[COSTS] = cost_table(costs, classes)
     if getattr(estimator, "history_", None):
         tensors[HISTORY] = history_tensor(estimator.history_)
     return tensors, model
+
+
+def _tree_facts(tree: Taxonomy, classes: Array) -> Settings | None:
+    """Return a tree as JSON values; None if files cannot hold it, and a table can replace it."""
+    try:
+        facts = tree.as_dict()
+        Taxonomy.from_dict(facts)
+    except ValueError:
+        if len(classes) > LARGEST_TABLE:
+            raise
+        return None
+    return facts
 
 
 def pack_classes(classes: Array) -> tuple[dict[str, Array], Settings]:
@@ -117,6 +130,17 @@ def _weight_tensors(coef: Array | SparseCoefficients) -> dict[str, Array]:
 def _plain(value: object) -> object:
     """Return NumPy scalars as Python scalars."""
     return value.item() if isinstance(value, np.generic) else value
+
+
+def _described_costs(estimator: Estimator) -> Settings | None:
+    """Return the form of the costs of mistakes, as JSON values; None without costs."""
+    costs = getattr(estimator, "costs", None)
+    if not isinstance(estimator, MulticlassSVC) or costs is None:
+        return None
+    if isinstance(costs, Taxonomy):
+        sizes: Settings = {"n_nodes": len(costs.nodes), "depth": int(costs.depths.max())}
+        return {"form": "taxonomy", **sizes, "scaling": estimator.cost_scaling}
+    return {"form": "table", "largest": float(np.max(costs)), "scaling": estimator.cost_scaling}
 
 
 def unpack(tensors: dict[str, Array], model: Settings) -> Estimator:
@@ -305,14 +329,15 @@ class ModelKind:
         }
 
     def describe(self, estimator: Estimator) -> Settings:
-        """Return the attributes of ``facts``, formulation, and C or alpha."""
+        """Return the attributes of ``facts``, formulation, C or alpha, and costs of mistakes."""
         if isinstance(estimator, StochasticClassifier):
-            none = dict.fromkeys(("formulation", "C", "certificate", "temperature"))
+            none = dict.fromkeys(("formulation", "C", "costs", "certificate", "temperature"))
             return {**none, "alpha": estimator.alpha, **self.facts(estimator)}
         name = "one_vs_rest" if self.is_multilabel else "logistic"
         if isinstance(estimator, MulticlassSVC):
             name = full_name(estimator.formulation)
-        return {"formulation": name, "C": estimator.C, **self.facts(estimator)}
+        costs = _described_costs(estimator)
+        return {"formulation": name, "C": estimator.C, "costs": costs, **self.facts(estimator)}
 
     def check(self, estimator: Estimator) -> None:
         """Refuse invalid parameters that scikit-learn's checks accept."""

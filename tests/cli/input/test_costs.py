@@ -24,6 +24,7 @@ def test_costs_of_labels(run, tiny, here):
     found = json.loads(run.works("evaluate", "tiny", "m", "--json")[0])
     assert found["mean_cost"] == pytest.approx(costs[places].mean())
     assert f"mean cost {costs[places].mean():7.3f}" in run.works("evaluate", "tiny", "m")
+    assert "costs        a table, at most 7; cost_scaling margin" in run.works("info", "m")
 
 
 def test_numbers_as_labels(run, corpus, here):

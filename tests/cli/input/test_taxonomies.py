@@ -37,7 +37,7 @@ def test_numbers_as_labels(run, corpus, here):
     lines = [f"{label:.1f},{'even' if label % 2 == 0 else 'odd'}" for label in labels]
     (here / "tree.csv").write_text("\n".join(["even", "odd", *lines]))
     run.works("train", data, "m", "--taxonomy", "tree.csv")
-    assert set(load_model("m").costs.ravel()) == {0, 0.5, 1}
+    assert set(load_model("m").costs.costs_of(labels).ravel()) == {0, 0.5, 1}
 
 
 @pytest.mark.parametrize(
@@ -78,7 +78,10 @@ def test_labels_are_paths(run, here):
     tree = Taxonomy.from_paths(["a/b", "a/c", "d"])
     same = MulticlassSVC(costs=tree, random_state=0).fit(*load_svmlight("data"))
     np.testing.assert_array_equal(load_model("m").coef_, same.coef_)
-    assert any("distance" in line for line in run.works("evaluate", "data", "m", *paths))
+    shown = run.works("evaluate", "data", "m", *paths)
+    assert any(line.startswith("distance") for line in shown)
+    assert run.works("evaluate", "data", "m")[1:] == shown[1:]  # the model contains its tree
+    assert "distances in a taxonomy of 5 nodes, depth 2" in "".join(run.works("info", "m"))
     run.works("cv", "data", *paths, "-C", "1", "--folds", "2", "--scoring", "cost")
 
 
