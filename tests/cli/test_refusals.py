@@ -41,6 +41,8 @@ train tiny /dev/null | /dev/null: is not a regular file; choose another name
 -s 4 | -s; LIBLINEAR's options: -s is --formulation (4: crammer
 -q -B 1 -w-2 3 | -q is --quiet, -B is --bias, -w-2 is --class-weight
 -v 5 | -v is manyclass cv --folds N; see manyclass train --help
+--C 2 | unrecognized arguments: --C; did you mean '-C'?; see
+--C=2 | unrecognized arguments: --C=2; did you mean '-C'?; see
 --max 3 | unrecognized arguments: --max
 -C 0 | argument -C/-c: must be a positive number or auto, not '0'
 -C -1 | argument -C/-c: must be a positive number or auto, not '-1'

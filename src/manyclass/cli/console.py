@@ -63,7 +63,8 @@ class CommandParser(argparse.ArgumentParser):
         known = [option for action in self._actions for option in action.option_strings]
         flags = [word for word in words if word.startswith("-")]
         habits = [f"{word} is {here}" for word in flags if (here := _of_liblinear(word))]
-        hint = next(filter(None, (meant(word, known) for word in flags)), "")
+        names = [word.partition("=")[0] for word in flags]
+        hint = next(filter(None, (meant(name, known) for name in names)), "")
         if habits:
             hint = f"; LIBLINEAR's options: {', '.join(habits)}"
         self.error(f"unrecognized arguments: {' '.join(flags or words)}{hint}")

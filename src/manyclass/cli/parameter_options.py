@@ -141,7 +141,7 @@ def _with_flag(advice: str, name: str) -> str:
     advice = re.sub(rf"{word}=True\b", flag, advice)
     advice = re.sub(rf"{word}='(\w+)'", rf"{flag} \1", advice)
     is_plain = name in WORDS or (name in PARAMETERS and _is_counted(PARAMETERS[name]))
-    return re.sub(rf"{word}(?![\w./=-])", flag, advice) if is_plain else advice
+    return re.sub(rf"(?<!['\"]){word}(?![\w./=-])", flag, advice) if is_plain else advice
 
 
 def _is_counted(described: Parameter) -> bool:

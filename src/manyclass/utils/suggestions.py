@@ -85,9 +85,17 @@ EXAMPLES: Mapping[str, str] = {"C": "C=1.0", "Cs": "Cs=[1.0]", "alpha": "alpha=1
 
 def meant(word: str, known: Iterable[str]) -> str:
     """Return a suggestion of the name that a word resembles, or ""."""
-    likely = {name.lower().replace("-", "_"): name for name in known}
+    found = nearest(word, known)
+    return "" if found is None else f"; did you mean {found!r}?"
+
+
+def nearest(word: str, known: Iterable[str]) -> str | None:
+    """Return the name that a word resembles, if there is one; case decides between equals."""
+    likely: dict[str, list[str]] = {}
+    for name in known:
+        likely.setdefault(name.lower().replace("-", "_"), []).append(name)
     found = difflib.get_close_matches(word.lower().replace("-", "_"), list(likely), 1)
-    return f"; did you mean {likely[found[0]]!r}?" if found else ""
+    return difflib.get_close_matches(word, likely[found[0]], 1, 0)[0] if found else None
 
 
 def meant_label(label: Label, known: Iterable[Label]) -> str:

@@ -88,7 +88,23 @@ def test_vectors_are_found_by_name(run, files):
     message = run.fails("predict", "short.parquet", "model", "-")
     assert message.startswith("short.parquet: the columns differ from the columns that model")
     message = run.fails("predict", "iris.parquet", "model", "-")
-    assert message.startswith("iris.parquet: has no column 'u'")
+    assert message.startswith("iris.parquet: has no columns 'u', 'v'; model was trained on 'u',")
+
+
+def test_missing_columns_are_listed_and_no_column_of_training_is_suggested(run, files):
+    run.works("train", "iris.csv", "model", "--label", "species", "--quiet")
+    trained = ", ".join(map(repr, COLUMNS))
+    said = f"t.csv: has no column 'petal_width'; model was trained on {trained}, and the table has"
+    FRAME[COLUMNS[:3]].to_csv("t.csv", index=False)
+    message = run.fails("predict", "t.csv", "model", "-")
+    assert message.startswith(said)
+    assert message.endswith("'petal_length'; add the column")
+    FRAME[COLUMNS].rename(columns={"petal_width": "petal.width"}).to_csv("t.csv", index=False)
+    message = run.fails("predict", "t.csv", "model", "-")
+    assert message.startswith(said)
+    assert message.endswith("; rename 'petal.width' to 'petal_width' if it is the same")
+    message = run.fails("evaluate", "iris.csv", "model", "--label", "specie")
+    assert message.endswith("did you mean 'species'?")
 
 
 def test_convert(run, files):

@@ -174,7 +174,7 @@ def test_folds_have_words_of_their_own(run, mixed, options):
     ("options", "message"),
     [
         ("--text sayd", "tickets.csv: has no column 'sayd'; there are 'title', .*'said'?"),
-        ("--text days", "tickets.csv: the column 'days' holds int64; name one of text"),
+        ("--text days", "tickets.csv: the column 'days' contains numbers; --text needs a column"),
         ("--text team", "tickets.csv: the column 'team' is both the label and a feature"),
         ("--text said --min-df 99", "tickets.csv: no word of the column 'said' is in 99 rows or"),
         ("--text said --ngrams 9", "tickets.csv: no row has a sequence of 9 words of two letters"),
@@ -234,8 +234,8 @@ def test_bad_data_of_a_model(run, files):
     FRAME.assign(said=1.5).to_parquet("other.parquet")
     for name, message in (
         ("rows", "model: is a pipeline that takes columns by their names, and rows has none; give"),
-        ("less.csv", "less.csv: has no column 'said'; there are 'title'"),
-        ("other.parquet", "other.parquet: the column 'said' holds double; name one of text"),
+        ("less.csv", "less.csv: has no column 'said'; model was trained on 'said', and the"),
+        ("other.parquet", "other.parquet: the column 'said' contains numbers; the model needs a"),
     ):
         assert run.fails("predict", name, "model", "out").startswith(message)
     message = run.fails("predict", "new.csv", "model", "out", "--text", "title")

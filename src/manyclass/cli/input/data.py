@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import time
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeGuard, TypeVar, overload
 
@@ -159,13 +160,39 @@ def read_for(
     if takes == "texts":
         return read_texts(args, log)
     check_columns(args)
+    with _naming_model(args):
+        return _read_by_name(args, model, log, reader or read, takes)
+
+
+@contextlib.contextmanager
+def _naming_model(args: argparse.Namespace) -> Iterator[None]:
+    """Name the model in errors about missing columns if it determines which columns are read."""
+    from manyclass.io.tables.base import NoColumnError
+
+    given = args.features
+    try:
+        yield
+    except NoColumnError as error:
+        if given is not None or args.label in error.missing:
+            raise
+        raise ValueError(error.for_model(args.model)) from None
+
+
+def _read_by_name(
+    args: argparse.Namespace,
+    model: Estimator,
+    log: Say,
+    reader: Callable[[argparse.Namespace, DType, Say], tuple[Rows, object]],
+    takes: str,
+) -> tuple[Rows, object]:
+    """Read the columns that a model was trained on, or the rows of a file without columns."""
     if args.names is not None and args.features is None and is_table(args):
         args.features = _columns_taken(args) or columns_of(args.names.tolist())
         args.drop = None
         warnings.filterwarnings("ignore", "X does not have valid feature names", UserWarning)
     if takes == "columns":
         return read_columns(args, log)
-    X, y = (reader or read)(args, model.intercept_.dtype, log)
+    X, y = reader(args, model.intercept_.dtype, log)
     width = getattr(args.steps, "n_features_in_", model.n_features_in_)  # before the steps
     X = _with_columns(args, X, width)
     return X if args.steps is None else _transformed(args, X), y

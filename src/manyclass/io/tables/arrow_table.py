@@ -13,9 +13,9 @@ from manyclass.io.tables.base import (
     DOUBLE,
     SINGLE,
     checked_labels,
+    NoColumnError,
     is_number,
     listed,
-    no_column,
     pyarrow_for,
     readable,
 )
@@ -98,9 +98,10 @@ class ArrowTable:
         wanted = listed(features)
         others = [name for name in known if name not in (label, *index)]
         self._features = others if wanted is None else wanted
-        for name in [*self._features, *([] if label is None else [label])]:
-            if name not in known:
-                raise ValueError(f"{where}: {no_column(name, known)}")
+        read = [*([] if label is None else [label]), *self._features]
+        missing = [name for name in read if name not in known]
+        if missing:
+            raise NoColumnError(where, missing, wanted or [], known)
         if label in self._features:
             raise ValueError(f"{where}: the column {label!r} is both the label and a feature")
         if not self._features:

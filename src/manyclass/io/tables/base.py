@@ -15,7 +15,7 @@ import numpy as np
 from manyclass.io.tables.coded_labels import CodedLabels
 from manyclass.io.tensors import one_line
 from manyclass.utils.labels import LabelError, finite_labels_of
-from manyclass.utils.suggestions import first_of, meant
+from manyclass.utils.suggestions import first_of, meant, nearest
 from manyclass.utils.types import Array
 
 if TYPE_CHECKING:
@@ -112,6 +112,44 @@ def without(where: str, columns: Sequence[str], dropped: Sequence[str]) -> list[
     return left
 
 
-def no_column(name: str, known: Sequence[str], what: str = "column") -> str:
-    """Return the message for a missing column."""
-    return f"has no {what} {name!r}; there are {first_of(known)}{meant(name, known)}"
+class NoColumnError(ValueError):
+    """Columns that a table does not have.
+
+    Parameters
+    ----------
+    where : str
+        Name of the table.
+    missing, features, known : sequence of str
+        Missing columns, the columns that are read as features, and the columns of the table.
+    """
+
+    def __init__(
+        self, where: str, missing: Sequence[str], features: Sequence[str], known: Sequence[str]
+    ) -> None:
+        super().__init__(where, missing, features, known)
+        self.where, self.missing = where, missing
+        self.features, self.known = features, known
+
+    def __str__(self) -> str:
+        spare = [name for name in self.known if name not in self.features]
+        return f"{self.where}: {no_column(self.missing[0], self.known, spare=spare)}"
+
+    def for_model(self, model: str) -> str:
+        """Return the message if `features` are the columns that a model was trained on."""
+        columns = "columns" if len(self.missing) > 1 else "column"
+        spare = [name for name in self.known if name not in self.features]
+        near = [(nearest(name, spare), name) for name in self.missing]
+        renamed = (f"rename {own!r} to {name!r} if it is the same" for own, name in near if own)
+        return (
+            f"{self.where}: has no {columns} {first_of(self.missing)}; {model} was trained on "
+            f"{first_of(self.features)}, and the table has {first_of(self.known)}; "
+            + next(renamed, f"add the {columns}")
+        )
+
+
+def no_column(
+    name: str, known: Sequence[str], what: str = "column", spare: Sequence[str] | None = None
+) -> str:
+    """Return the message for a missing column; one of `spare` (default: all) may be meant."""
+    hint = meant(name, known if spare is None else spare)
+    return f"has no {what} {name!r}; there are {first_of(known)}{hint}"

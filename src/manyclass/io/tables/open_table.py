@@ -17,11 +17,11 @@ from typing import TYPE_CHECKING
 from manyclass.io.file_signatures import table_kind
 from manyclass.io.tables.arrays import BATCH_ROWS, read_npy, read_npz
 from manyclass.io.tables.arrow_table import TEXT, ArrowTable, Batches, index_columns
-from manyclass.io.tables.base import Table, listed, pyarrow_for, readable, without
+from manyclass.io.tables.base import Table, is_number, listed, pyarrow_for, readable, without
 from manyclass.io.tables.csv_file import CsvFile
 from manyclass.io.tables.csv_stream import source
 from manyclass.io.tensors import one_line
-from manyclass.utils.input_rows import Frame, check_numbers, is_pandas
+from manyclass.utils.input_rows import Frame, check_numbers, is_pandas, kind_of_column
 from manyclass.utils.types import Array, DType
 
 if TYPE_CHECKING:
@@ -77,21 +77,36 @@ def read_frame(
     if text is not None and any(str(one) == "binary" for one in schema.types):
         text.check_beginning()  # not UTF-8
     if text is None or guessed:
-        _check_texts(name, schema, texts)
+        _check_texts(name, schema, texts, "--text" if guessed else "the model")
     frame, y = table.frame()
     for column in texts:
         frame[column] = frame[column].astype(object).where(frame[column].notna(), "")
     return frame, y
 
 
-def _check_texts(name: str, schema: pa.Schema, columns: Sequence[str]) -> None:
-    """Refuse columns that do not hold text, or are empty."""
+def _check_texts(name: str, schema: pa.Schema, columns: Sequence[str], user: str) -> None:
+    """Refuse columns that do not hold text, or are empty; `user` is what needs text."""
     for column in columns:
         kind = schema.field(column).type
         if str(kind).startswith("dictionary"):
             kind = kind.value_type
         if str(kind) not in (*TEXT, "null"):
-            raise ValueError(f"{name}: the column {column!r} holds {kind}; name one of text")
+            raise ValueError(
+                f"{name}: the column {column!r} contains {_in_words(kind)}; {user} needs a column "
+                "of text"
+            )
+
+
+def _in_words(kind: pa.DataType) -> str:
+    """Return the values of an Arrow type in words."""
+    name = str(kind)
+    if name == "bool":
+        return "booleans"
+    if is_number(pyarrow_for("a table"), kind):
+        return "numbers"
+    return (
+        "dates or times" if kind_of_column(name) == "dates or times" else f"values of type {kind}"
+    )
 
 
 def _opened(
