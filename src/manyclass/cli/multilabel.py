@@ -8,15 +8,18 @@ import time
 from typing import TYPE_CHECKING, NamedTuple
 
 from manyclass.cli.console import Say, UsageError, count, proven, say, shows_progress, silent
+from manyclass.cli.input.costs import label_finder
 from manyclass.cli.input.data import (
     check_converted,
     explain_bus_errors,
     format_options,
+    loaded_table,
     read_for,
     sizes_of,
     timed,
 )
-from manyclass.cli.input.tables import is_table, log_read
+from manyclass.cli.input.tables import is_table, log_read, name_features
+from manyclass.cli.input.text import maker_of, with_words
 from manyclass.cli.options import begin, parameters, write_state
 from manyclass.cli.parameter_options import flag_of, foreign_options
 from manyclass.cli.train_options import AUTO
@@ -41,13 +44,15 @@ def train_multilabel(args: argparse.Namespace, log: Say) -> None:
     model: MultilabelSVC
     if args.C == AUTO:
         model, seconds = search_multilabel(args, log, {})
+        name_features(args, model.best_estimator_)
         log(f"chosen: C = {model.C_:.6g}, mean score {model.best_score_:.4f}")
     else:
         model = MultilabelSVC(C=args.C, **parameters(args, MultilabelSVC))
         begin(model, args, log)
         X, y = read_multilabel(args, np.dtype(args.dtype), log, args.n_features)
         seconds = timed(args, lambda: model.fit(X, y))
-    save_model(args.model, model)
+    name_features(args, model)
+    save_model(args.model, with_words(args, model))
     write_state(model, args, log)
     proof = model.certificate_
     found = (
@@ -102,11 +107,11 @@ def search_multilabel(
     """Read rows, choose C for them and train; return the seconds, too."""
     import numpy as np
 
-    from manyclass.model_selection.multilabel import MultilabelSVCCV
+    from manyclass.model_selection.multilabel import MultilabelSVCCV, fit_sets_with_maker
 
     model = MultilabelSVCCV(**{**parameters(args, MultilabelSVCCV), **search})
     X, y = read_multilabel(args, np.dtype(args.dtype), log, args.n_features)
-    return model, timed(args, lambda: model.fit(X, y))
+    return model, timed(args, lambda: fit_sets_with_maker(model, X, y, maker_of(args)))
 
 
 def read_multilabel(
@@ -114,24 +119,23 @@ def read_multilabel(
 ) -> tuple[Rows, list[frozenset[Label]]]:
     """Read rows and their label sets, and log the size."""
     began = time.perf_counter()
-    if is_table(args):
-        raise UsageError(
-            f"{args.data}: is a table, and has one class for each row; give text or a file of "
-            "manyclass convert --multilabel"
-        )
     with atomic.naming(args.data):
-        X, y = _loaded_multilabel(args, dtype, n_features)
+        X, y = _loaded_multilabel(args, dtype, log, n_features)
     log_read(args, began, log, *sizes_of(X, count(len(set().union(*y)), "label")))
     return X, y
 
 
 def _loaded_multilabel(
-    args: argparse.Namespace, dtype: DType, n_features: int | None
+    args: argparse.Namespace, dtype: DType, log: Say, n_features: int | None
 ) -> tuple[Rows, list[frozenset[Label]]]:
     from manyclass.io.dataset_file import load_data
     from manyclass.io.file_signatures import looks_like_data
     from manyclass.io.svmlight import load_svmlight
 
+    table = loaded_table(args, dtype, log)
+    if table is not None:
+        X, y = table
+        return X, [frozenset()] * len(y) if args.label is None else y.tolist()
     if looks_like_data(args.data):
         check_converted(args)
         explain_bus_errors(args.data)
@@ -143,8 +147,12 @@ def _loaded_multilabel(
 
 
 def predict_multilabel(args: argparse.Namespace, model: MultilabelSVC) -> None:
-    """Write the label set of every row, separated by commas, in the order of ``classes_``."""
+    """Write the label set of every row, in the order of ``classes_``.
+
+    The separator is the one of DATA: a comma, or for tables the separator of their labels.
+    """
     from manyclass.cli.input.file_kinds import check_output, label_sets_of
+    from manyclass.io.tables.label_sets import SEPARATOR
 
     given = {
         "--top-k": args.top_k is not None,
@@ -156,12 +164,14 @@ def predict_multilabel(args: argparse.Namespace, model: MultilabelSVC) -> None:
     if flag is not None:
         raise UsageError(f"argument {flag}: {args.model} is a model of label sets; leave it out")
     names = [str(name) for name in model.classes_.tolist()]
-    if any(mark in name for name in names for mark in ",\t\n\r"):
+    separator = args.label_separator or (SEPARATOR if is_table(args) else ",")
+    if any(mark in name for name in names for mark in (separator, *"\t\n\r")):
         raise ValueError(
-            f"{args.model}: labels with a comma, tab or line break cannot be written one row per "
-            "line; predict in Python, with load_model"
+            f"{args.model}: labels that contain {separator!r}, a tab or a line break cannot be "
+            "written one row per line; give another --label-separator, or predict in Python, with "
+            "load_model"
         )
-    kind = label_sets_of(names)
+    kind = label_sets_of(names, separator)
     check_output(args.out, [args.data, args.model], kind, force=args.force, special=True)
     X, _ = read_for(args, model, silent, read_multilabel)
     model.predicts_sparse_ = True
@@ -169,7 +179,8 @@ def predict_multilabel(args: argparse.Namespace, model: MultilabelSVC) -> None:
         for begin in range(0, X.shape[0], ROWS_AT_A_TIME):
             found: CsrArray = model.predict(X[begin : begin + ROWS_AT_A_TIME])
             rows = (found[[i]].indices.tolist() for i in range(found.shape[0]))
-            file.write("".join(",".join(names[c] for c in row) + "\n" for row in rows).encode())
+            lines = (separator.join(names[c] for c in row) + "\n" for row in rows)
+            file.write("".join(lines).encode())
 
 
 def evaluate_multilabel(args: argparse.Namespace, model: MultilabelSVC) -> None:
@@ -193,6 +204,7 @@ def read_known(
 ) -> tuple[Rows, list[frozenset[Label]]]:
     """Read rows and their label sets; refuse labels that the model does not have."""
     X, y = read_for(args, model, log, read_multilabel)
+    y = _of_one_kind(y, model.classes_)
     unseen = set().union(*y) - set(model.classes_.tolist())
     if unseen:
         raise ValueError(
@@ -200,3 +212,17 @@ def read_known(
             f"{min(unseen, key=str)!r}; drop these"
         )
     return X, y
+
+
+def _of_one_kind(y: list[frozenset[Label]], classes: Array) -> list[frozenset[Label]]:
+    """Return labels of data as labels of a model if only one of them are text: 7 equals '7'."""
+    is_text = classes.dtype.kind in "UO"
+    if all(isinstance(label, str) == is_text for label in set().union(*y)):
+        return y
+    find = label_finder(classes)
+
+    def known(label: Label) -> Label:
+        found = find(str(label))
+        return label if found is None else found
+
+    return [frozenset(map(known, labels)) for labels in y]

@@ -157,7 +157,7 @@ def problem_options(group: Options, losses: Sequence[str], about_loss: str) -> N
 
 def multilabel_option(group: Options, more: str = "") -> None:
     """Add the option for label sets."""
-    text = f"rows have label sets, as in 3,7,12 5:0.3 9:1{more}"
+    text = f"rows have label sets, as in 3,7,12 5:0.3 9:1, or red;round in a table{more}"
     group.add_argument("--multilabel", action="store_true", help=text)
 
 

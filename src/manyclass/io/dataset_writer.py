@@ -20,6 +20,7 @@ from manyclass.io.stored_rows import StoredLabelSets, numbered
 from manyclass.io.svmlight_stream import SvmlightBlocks
 from manyclass.io.tables.base import Table
 from manyclass.io.tables.coded_labels import CodedLabels
+from manyclass.io.tables.label_sets import CodedSets
 from manyclass.io.tables.open_table import open_table, table_of
 from manyclass.io.tensors import PART, TensorWriter
 from manyclass.utils.bad_cells import place_of_first
@@ -242,7 +243,7 @@ def _append_sparse(file: TensorWriter, X: CsrArray, n_before: int) -> None:
 
 
 def _save_batches(
-    path: str | os.PathLike[str], batches: Iterable[Batch], labels: CodedLabels
+    path: str | os.PathLike[str], batches: Iterable[Batch], labels: CodedLabels | CodedSets
 ) -> None:
     """Write batches (X, y) of unknown size."""
     with _Spool(Path(path).parent) as spool:
@@ -255,9 +256,15 @@ def _save_batches(
                 raise ValueError(f"batch {number}: {error}") from error
         if not spool.n_rows:
             raise ValueError("the batches have no rows")
-        classes, codes = labels.finish()
         nnz = None if spool.is_dense else spool.n_values
         shape = spool.n_rows, spool.n_features
+        if isinstance(labels, CodedSets):
+            sets, classes, codes = labels.finish()
+            named = ((X, sets.take(own)) for X, own in spool.blocks(codes))
+            n_labels = int(np.diff(sets.indptr)[codes].sum())
+            _write(path, named, classes, shape, nnz, spool.dtype, n_labels)
+            return
+        classes, codes = labels.finish()
         _write(path, spool.blocks(codes), classes, shape, nnz, spool.dtype)
 
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import time
 import warnings
-from collections.abc import Iterable, Iterator, Sequence
-from functools import partial
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import cache, partial
 from numbers import Integral
 from typing import ClassVar, Self
 
@@ -32,6 +32,7 @@ from manyclass.model_selection.folds import (
     CV,
     Column,
     FoldFit,
+    RowMaker,
     Split,
     checked_splits,
     scores_of,
@@ -65,6 +66,9 @@ ADVICE = (
     "other values of C"
 )
 CONSTANT = r"\d+ of \d+ labels occur in all rows or in none"
+
+
+RowsOfFold = Callable[[int], Rows]  # takes the number of a fold, from 0
 
 
 @documented(like=MultilabelSVC)
@@ -197,32 +201,39 @@ class MultilabelSVCCV(CrossValidatedC, MultilabelSVC):
             not a finite number.
         """
         with input_restored(self):
-            Cs, random = self._grid(), check_random_state(self.random_state)
-            assert Cs is not None  # "path" is refused
-            rows, indicator, weights = self._checked(X, y, sample_weight)
-            splits = self._splits(rows, indicator, random)
-            seeds = random.randint(2**31 - 1, size=(len(splits) + 1, len(Cs)))
-            share = float(np.mean([len(test) / len(train) for train, test in splits]))
-            table: list[Column] = []
-            for j, C in enumerate(Cs.tolist()):
-                table.append(self._column(rows, indicator, weights, splits, C, seeds[:, j]))
-                self._print(C, table[-1])
-                scores = scores_of(table)
-                if has_passed(scores, share):
-                    break
-            best = chosen(scores, one_standard_error=self.one_standard_error)
-            C = float(Cs[best])
-            warn_of_equal_scores(
-                scores, C, partial(self._baseline_scores, rows, indicator, splits), ADVICE
-            )
-            began = time.perf_counter()
-            model = self._model(C, int(seeds[-1, best])).fit(X, y, sample_weight)
-            self.refit_time_ = time.perf_counter() - began
-            params = model.get_params()
-            fitted = {name: v for name, v in vars(model).items() if name not in params}
-            found = SearchResult(Cs, table, best).attributes()
-            self.__dict__ = {**vars(self), **fitted, **found, "best_estimator_": model}
+            self._search(X, y, sample_weight, None)
         return self
+
+    def _search(
+        self, X: RowsLike, y: object, sample_weight: ArrayLike | None, maker: RowMaker | None
+    ) -> None:
+        """Choose C and fit; `maker` as in ``fit_sets_with_maker``."""
+        Cs, random = self._grid(), check_random_state(self.random_state)
+        assert Cs is not None  # "path" is refused
+        rows, indicator, weights = self._checked(X, y, sample_weight)
+        splits = self._splits(rows, indicator, random)
+        folds = _folds(rows, splits, maker)
+        seeds = random.randint(2**31 - 1, size=(len(splits) + 1, len(Cs)))
+        share = float(np.mean([len(test) / len(train) for train, test in splits]))
+        table: list[Column] = []
+        for j, C in enumerate(Cs.tolist()):
+            table.append(self._column(folds, indicator, weights, splits, C, seeds[:, j]))
+            self._print(C, table[-1])
+            scores = scores_of(table)
+            if has_passed(scores, share):
+                break
+        best = chosen(scores, one_standard_error=self.one_standard_error)
+        C = float(Cs[best])
+        warn_of_equal_scores(
+            scores, C, partial(self._baseline_scores, rows, indicator, splits), ADVICE
+        )
+        began = time.perf_counter()
+        model = self._model(C, int(seeds[-1, best])).fit(X, y, sample_weight)
+        self.refit_time_ = time.perf_counter() - began
+        params = model.get_params()
+        fitted = {name: v for name, v in vars(model).items() if name not in params}
+        found = SearchResult(Cs, table, best).attributes()
+        self.__dict__ = {**vars(self), **fitted, **found, "best_estimator_": model}
 
     def to_sklearn(self) -> OneVsRestClassifier:
         """Return ``best_estimator_.to_sklearn()``."""
@@ -271,7 +282,7 @@ class MultilabelSVCCV(CrossValidatedC, MultilabelSVC):
 
     def _column(
         self,
-        rows: Rows,
+        folds: RowsOfFold,
         indicator: CsrArray,
         weights: Array | None,
         splits: list[Split],
@@ -281,7 +292,7 @@ class MultilabelSVCCV(CrossValidatedC, MultilabelSVC):
         """Train and score every fold at a C."""
         column: Column = []
         for number, ((train, test), seed) in enumerate(zip(splits, seeds, strict=False), 1):
-            model = self._model(C, int(seed))
+            model, rows = self._model(C, int(seed)), folds(number - 1)
             began = time.perf_counter()
             with warnings.catch_warnings():
                 warnings.filterwarnings("ignore", CONSTANT, UserWarning)  # of a fold
@@ -311,3 +322,30 @@ class MultilabelSVCCV(CrossValidatedC, MultilabelSVC):
             found = f1_scores(indicator, model.predict(rows))
             return found.micro if scoring == SCORES[0] else found.macro
         return float(scorer_of(model, scoring)(model, rows, indicator))
+
+
+def fit_sets_with_maker(
+    model: MultilabelSVCCV, X: RowsLike, y: object, maker: RowMaker | None
+) -> None:
+    """Fit a model as ``fit`` does, with features computed from the training rows of each fold.
+
+    Parameters
+    ----------
+    model : MultilabelSVCCV
+    X, y
+        As in ``fit``; with the features computed from all rows, for the final model.
+    maker : callable, or None
+        Takes the training rows of a fold, and returns X with the features computed from them.
+    """
+    if maker is None:
+        model.fit(X, y)
+        return
+    with input_restored(model):
+        model._search(X, y, None, maker)
+
+
+def _folds(rows: Rows, splits: list[Split], maker: RowMaker | None) -> RowsOfFold:
+    """Return a function that returns X with the features of a fold, which are made once."""
+    if maker is None:
+        return lambda _: rows
+    return cache(lambda number: maker(splits[number][0]))

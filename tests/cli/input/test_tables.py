@@ -147,10 +147,6 @@ def test_report(run, files):
         ("train text out --label species", "text: is svmlight text, where rows begin with their l"),
         ("train data out --label species", "argument --label: data is not a table; leave it out"),
         (
-            "train iris.csv out --label species --multilabel",
-            "argument --multilabel: iris.csv is a table, whose rows have one class each",
-        ),
-        (
             "train iris.csv out --label species --solver stochastic --out-of-core",
             "argument --out-of-core: requires svmlight text, and iris.csv is a table",
         ),

@@ -184,7 +184,6 @@ def test_folds_have_words_of_their_own(run, mixed, options):
         ("--text said --drop days", "argument --drop: cannot be combined with --text, which"),
         ("--text said --start old", "argument --start: cannot be combined with --text"),
         ("--text said --state new", "argument --state: cannot be combined with --text"),
-        ("--text said --multilabel", "argument --multilabel: cannot be combined with --text"),
         (
             "--text said --solver stochastic --out-of-core",
             "argument --out-of-core: cannot be combined with --text",
@@ -273,15 +272,15 @@ def test_models_of_numbers_take_no_text(run, tiny):
     assert message == "argument --text: abc takes no text; leave out --text"
 
 
-def test_sets_of_labels_are_not_in_tables(run, files):
+def test_label_sets_of_a_pipeline_made_in_python(run, files):
     from manyclass import MultilabelSVC
 
     words = ColumnTransformer([("said", TfidfVectorizer(), "said")])
     model = make_pipeline(words, MultilabelSVC(random_state=0))
     save_model("sets", model.fit(FRAME[["said"]], [{team} for team in FRAME["team"]]))
     assert run.works("predict", "new.csv", "sets", "-") == FRAME["team"].tolist()
-    message = run.fails("evaluate", "tickets.csv", "sets", "--label", "team")
-    assert message.startswith("sets: has label sets, and the rows of a table have one class")
+    found = run.works("evaluate", "tickets.csv", "sets", "--label", "team", "--json")[0]
+    assert json.loads(found)["accuracy"] == 1
 
 
 def test_names_with_commas_stand_in_quotes(run, here):

@@ -69,16 +69,22 @@ def _loaded(
     from manyclass.io.svmlight import load_svmlight
 
     with atomic.naming(args.data):
-        if getattr(args, "text", None) is not None:
-            return read_text(args, dtype, log)
-        if is_table(args):
-            return read_table(args, dtype, log)
+        table = loaded_table(args, dtype, log)
+        if table is not None:
+            return table
         if looks_like_data(args.data):
             check_converted(args)
             explain_bus_errors(args.data)
             return load_data(args.data, n_features, dtype)
         shows, options = shows_progress(args), format_options(args)
         return load_svmlight(args.data, n_features, dtype, args.jobs, verbose=shows, **options)
+
+
+def loaded_table(args: argparse.Namespace, dtype: DType, log: Say) -> tuple[Rows, Array] | None:
+    """Return the rows of a table and their labels or label sets; None for other data."""
+    if getattr(args, "text", None) is not None:
+        return read_text(args, dtype, log)
+    return read_table(args, dtype, log) if is_table(args) else None
 
 
 def format_options(args: argparse.Namespace) -> dict[str, bool]:
@@ -131,6 +137,7 @@ def load_for(
         )
     args.steps = model[:-1] if isinstance(model, Pipeline) else None
     args.names = getattr(model, "feature_names_in_", None)
+    args.multilabel = is_multilabel(classifier)
     classifier.n_jobs = args.jobs
     return classifier
 
@@ -151,17 +158,17 @@ def read_for(
     reader: Callable[[argparse.Namespace, DType, Say], tuple[Rows, object]] | None = None,
 ) -> tuple[Rows, object]:
     """Read data for a model, by ``read`` or a different reader, without unknown columns."""
+    import numpy as np
+
     takes = _takes(args)
-    if reader is not None and takes != "numbers" and args.command != "predict":
-        raise UsageError(
-            f"{args.model}: has label sets, and the rows of a table have one class each; "
-            f"{args.command} in Python, with load_model"
-        )
+    y: object
     if takes == "texts":
-        return read_texts(args, log)
-    check_columns(args)
-    with _naming_model(args):
-        return _read_by_name(args, model, log, reader or read, takes)
+        X, y = read_texts(args, log)
+    else:
+        check_columns(args)
+        with _naming_model(args):
+            X, y = _read_by_name(args, model, log, reader or read, takes)
+    return X, y.tolist() if args.multilabel and isinstance(y, np.ndarray) else y
 
 
 @contextlib.contextmanager

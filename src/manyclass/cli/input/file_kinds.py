@@ -56,10 +56,10 @@ def labels_of(classes: Iterable[object]) -> FileKind:
     return FileKind("file of predicted labels", partial(_all_lines, partial(_is_of_labels, names)))
 
 
-def label_sets_of(names: Iterable[str]) -> FileKind:
+def label_sets_of(names: Iterable[str], separator: str) -> FileKind:
     """Return the kind of files that predictions of sets of these labels are."""
-    known = {name.encode() for name in names}
-    return FileKind("file of predicted sets", partial(_all_lines, partial(_is_set, known)))
+    known, mark = {name.encode() for name in names}, separator.encode()
+    return FileKind("file of predicted sets", partial(_all_lines, partial(_is_set, known, mark)))
 
 
 def _all_lines(test: Callable[[bytes], bool], path: Path) -> bool:
@@ -67,8 +67,8 @@ def _all_lines(test: Callable[[bytes], bool], path: Path) -> bool:
         return all(map(test, iter(partial(file.readline, LONGEST_LINE), b"")))
 
 
-def _is_set(names: set[bytes], line: bytes) -> bool:
-    return line == b"\n" or names.issuperset(line.rstrip(b"\n").split(b","))
+def _is_set(names: set[bytes], separator: bytes, line: bytes) -> bool:
+    return line == b"\n" or names.issuperset(line.rstrip(b"\n").split(separator))
 
 
 def _has_format(format_: str, path: Path) -> bool:

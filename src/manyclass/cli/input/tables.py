@@ -16,6 +16,7 @@ from manyclass.utils.suggestions import first_of
 if TYPE_CHECKING:
     from manyclass.estimators.linear import LinearClassifier
     from manyclass.io.tables.base import Table
+    from manyclass.io.tables.label_sets import SetCells
     from manyclass.utils.types import Array, DType, Rows
 
 # Options of the text format.
@@ -25,7 +26,6 @@ OF_TEXT = {
     "sum_duplicates": "--sum-duplicates",
     "n_features": "--n-features",
     "out_of_core": "--out-of-core",
-    "multilabel": "--multilabel",
 }
 
 
@@ -52,6 +52,41 @@ def table_options(group: CommandParser | argparse._ArgumentGroup) -> None:
         metavar="COLUMN[,COLUMN...]",
         help="columns of the table that are not features, such as row numbers",
     )
+    add(
+        "--label-separator",
+        type=separator,
+        metavar="SEPARATOR",
+        help="if DATA is a table whose rows have label sets: separator of the labels in a cell "
+        "(default ;)",
+    )
+
+
+def separator(text: str) -> str:
+    """Return the separator of the labels in a cell."""
+    if not text or set(text) & set("\r\n"):
+        raise argparse.ArgumentTypeError("must not be empty or a line break")
+    return text
+
+
+def set_cells(args: argparse.Namespace) -> SetCells | None:
+    """Return how cells contain label sets; None if each row has one class."""
+    from manyclass.io.tables.label_sets import SEPARATOR, SetCells
+
+    if not getattr(args, "multilabel", False):
+        return None
+    given = args.label_separator
+    return SetCells(given or SEPARATOR, is_given=given is not None)
+
+
+def _check_separator(args: argparse.Namespace) -> None:
+    """Refuse the separator of labels if rows have one class each."""
+    if args.label_separator is None or getattr(args, "multilabel", False):
+        return
+    if args.command in ("train", "cv", "convert"):
+        raise UsageError("argument --label-separator: requires --multilabel")
+    raise UsageError(
+        f"argument --label-separator: {args.model} is not a model of label sets; leave it out"
+    )
 
 
 def columns(text: str) -> list[str]:
@@ -63,10 +98,13 @@ def is_table(args: argparse.Namespace) -> bool:
     """Whether the data of a command are a table; refuse options that do not apply to the data."""
     from manyclass.io.file_signatures import looks_like_data, table_kind
 
+    _check_separator(args)
     if args.drop is not None and args.features is not None:
         raise UsageError("argument --drop: --features names all columns that are features")
     chosen = {"--label": args.label, "--features": args.features, "--drop": args.drop}
     chosen = {"--text": getattr(args, "text", None), **chosen}
+    if args.command != "predict":  # which writes label sets for all kinds of data
+        chosen["--label-separator"] = args.label_separator
     flags = [flag for flag, given in chosen.items() if given is not None]
     named = bool(flags)
     if not named and table_kind(args.data) is None:
@@ -77,11 +115,6 @@ def is_table(args: argparse.Namespace) -> bool:
         return False
     given = [flag for name, flag in OF_TEXT.items() if getattr(args, name, None)]
     if given:
-        if given[0] == "--multilabel":
-            raise UsageError(
-                f"argument --multilabel: {args.data} is a table, whose rows have one class each; "
-                "give svmlight text ('3,7 1:0.5 4:2'), or train in Python, with MultilabelSVC"
-            )
         raise UsageError(f"argument {given[0]}: requires svmlight text, and {args.data} is a table")
     return True
 
@@ -134,7 +167,8 @@ def _opened(args: argparse.Namespace, dtype: DType) -> Table:
     from manyclass.io.tables.open_table import open_table
 
     try:
-        return open_table(args.data, args.label, args.features, dtype, args.drop or ())
+        cells = set_cells(args)
+        return open_table(args.data, args.label, args.features, dtype, args.drop or (), cells)
     except TextColumnError as error:
         if args.command not in ("train", "cv"):
             raise
@@ -165,7 +199,8 @@ def read_columns(args: argparse.Namespace, log: Say) -> tuple[Rows, Array]:
     began = time.perf_counter()
     with atomic.naming(args.data):
         read = [name for name in texts if name in (args.features or texts)]
-        frame, y = read_frame(args.data, args.label, args.features, read)
+        cells = set_cells(args)
+        frame, y = read_frame(args.data, args.label, args.features, read, cells=cells)
     log_read(args, began, log, count(len(frame), "row"), count(frame.shape[1], "column"))
     try:
         rows = args.steps.transform(frame)
@@ -200,7 +235,8 @@ def convert_table(args: argparse.Namespace, log: Say) -> None:
     began = time.perf_counter()
     with atomic.naming(args.data):
         dtype = np.dtype(args.dtype)
-        table = open_table(args.data, args.label, args.features, dtype, args.drop or ())
+        cells = set_cells(args)
+        table = open_table(args.data, args.label, args.features, dtype, args.drop or (), cells)
         log(f"{args.data}: {table.taken}")
         save_table(args.out, table, args.data, shows_progress(args))
     size = Path(args.out).stat().st_size

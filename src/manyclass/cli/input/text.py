@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from manyclass.cli.console import CommandParser, Say, UsageError, count, positive_int
-from manyclass.cli.input.tables import check_label, columns, is_table, log_read
+from manyclass.cli.input.tables import check_label, columns, is_table, log_read, set_cells
 from manyclass.utils.suggestions import first_of
 
 if TYPE_CHECKING:
@@ -34,8 +34,6 @@ REFUSED = {
     "out",
     "state": "cannot be combined with --text, whose features are the words of these rows; leave it "
     "out",
-    "multilabel": "cannot be combined with --text, as rows of a table have one class each; train "
-    "in Python, with MultilabelSVC",
     "out_of_core": "cannot be combined with --text, which reads all rows into memory; leave it out",
 }
 
@@ -118,7 +116,8 @@ def read_text(args: argparse.Namespace, dtype: DType, log: Say) -> tuple[Rows, A
         Path(args.data).open("rb").close()  # an OSError names a missing file
         raise UsageError(f"argument --text: {args.data} is not a file with a table")
     check_label(args)
-    frame, y = read_frame(args.data, args.label, args.text, args.text, guessed=True)
+    cells = set_cells(args)
+    frame, y = read_frame(args.data, args.label, args.text, args.text, guessed=True, cells=cells)
     assert y is not None
     args.words = _vectorizers(args, dtype)
     try:
@@ -175,7 +174,8 @@ def read_texts(args: argparse.Namespace, log: Say) -> tuple[Rows, Array]:
         )
     check_label(args)
     began = time.perf_counter()
-    frame, y = read_frame(args.data, args.label, [args.text], [args.text])
+    cells = set_cells(args)
+    frame, y = read_frame(args.data, args.label, [args.text], [args.text], cells=cells)
     log_read(args, began, log, count(len(frame), "row"))
     rows = args.steps.transform(frame[args.text])
     return rows, np.zeros(len(frame), np.int64) if y is None else y

@@ -12,8 +12,8 @@ import numpy as np
 from manyclass.io.tables.base import (
     DOUBLE,
     SINGLE,
-    checked_labels,
     NoColumnError,
+    checked_labels,
     is_number,
     listed,
     pyarrow_for,
@@ -21,6 +21,7 @@ from manyclass.io.tables.base import (
 )
 from manyclass.io.tables.coded_labels import CodedLabels
 from manyclass.io.tables.csv_file import CsvFile
+from manyclass.io.tables.label_sets import CodedSets, SetCells
 from manyclass.utils.bad_cells import text_among_numbers
 from manyclass.utils.suggestions import first_of
 from manyclass.utils.types import Array, DType
@@ -71,7 +72,8 @@ class ArrowTable:
     """A table whose batches are Arrow's; messages call it ``where``.
 
     ``batches`` has the columns of some names at least. With ``any_kind``, features may be no
-    numbers, for ``frame``. ``text`` is the file of text that it is.
+    numbers, for ``frame``. ``text`` is the file of text that it is. With ``cells``, the label of
+    each row is a label set.
     """
 
     def __init__(
@@ -85,6 +87,7 @@ class ArrowTable:
         *,
         any_kind: bool = False,
         text: CsvFile | None = None,
+        cells: SetCells | None = None,
     ) -> None:
         import pyarrow.compute
 
@@ -94,7 +97,7 @@ class ArrowTable:
         twice = sorted({name for name in known if known.count(name) > 1})
         if twice:
             raise ValueError(f"{where}: has the column {twice[0]!r} twice; rename one")
-        self._label = label
+        self._label, self._cells = label, cells
         wanted = listed(features)
         others = [name for name in known if name not in (label, *index)]
         self._features = others if wanted is None else wanted
@@ -227,12 +230,15 @@ class ArrowTable:
                 f"{self._where}: {what} of the column {name!r} is {missing}; fill it in, or drop it"
             )
 
-    def coded_labels(self) -> CodedLabels:
+    def coded_labels(self) -> CodedLabels | CodedSets:
         """Return the object that collects the labels of the batches."""
-        return CodedLabels(
-            self._where, f"the column {self._label!r}", written=self._text is not None
-        )
+        name, written = f"the column {self._label!r}", self._text is not None
+        if self._cells is not None:
+            return CodedSets(self._where, name, self._cells, written=written)
+        return CodedLabels(self._where, name, written=written)
 
     def _labels(self, batch: pa.RecordBatch, first: int) -> Array:
         column, name = batch.column(self._label), f"the column {self._label!r}"
+        if self._cells is not None:
+            return self._cells.of_column(column, self._where, name, first)
         return checked_labels(column, self._where, name, first)

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Protocol
 import numpy as np
 
 from manyclass.io.tables.coded_labels import CodedLabels
+from manyclass.io.tables.label_sets import CodedSets
 from manyclass.io.tensors import one_line
 from manyclass.utils.labels import LabelError, finite_labels_of
 from manyclass.utils.suggestions import first_of, meant, nearest
@@ -49,7 +50,7 @@ class Table(Protocol):
     def batches(self) -> Iterator[tuple[Array, Array | None]]:
         """Yield rows, float32 or float64, and their labels, or None if no labels are requested."""
 
-    def coded_labels(self) -> CodedLabels:
+    def coded_labels(self) -> CodedLabels | CodedSets:
         """Return the object that collects the labels of the batches and determines their type."""
 
 

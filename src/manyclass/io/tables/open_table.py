@@ -20,6 +20,7 @@ from manyclass.io.tables.arrow_table import TEXT, ArrowTable, Batches, index_col
 from manyclass.io.tables.base import Table, is_number, listed, pyarrow_for, readable, without
 from manyclass.io.tables.csv_file import CsvFile
 from manyclass.io.tables.csv_stream import source
+from manyclass.io.tables.label_sets import SetCells
 from manyclass.io.tensors import one_line
 from manyclass.utils.input_rows import Frame, check_numbers, is_pandas, kind_of_column
 from manyclass.utils.types import Array, DType
@@ -35,15 +36,21 @@ def open_table(
     features: Sequence[str] | None = None,
     dtype: DType | None = None,
     dropped: Sequence[str] = (),
+    cells: SetCells | None = None,
 ) -> Table:
     """Open a file as a table: Parquet, Arrow (Feather), CSV, ``.npy``, ``.npz``.
 
     See ``save_data`` for `label` and `features`. X has the type ``dtype``; None: float32 if all
     columns are float32 or shorter, else float64. `dropped` are columns that are not features, if
-    `features` is None.
+    `features` is None. With `cells`, the label of each row is a label set.
     """
     name, kind = os.fspath(path), table_kind(path)
     if kind in ("npy", "npz"):
+        if cells is not None and label is not None:
+            raise ValueError(
+                f"{name}: arrays have no label sets; give Parquet, Arrow or CSV, or train in "
+                "Python: MultilabelSVC takes a matrix of 0 and 1"
+            )
         read = read_npy if kind == "npy" else read_npz
         return read(name, label, features, dtype, dropped)
     schema, batches, text = _opened(name, kind)
@@ -52,7 +59,7 @@ def open_table(
         known = [one for one in dict.fromkeys(schema.names) if one != label]
         left = without(name, known, dropped)
         features = [one for one in left if one not in index]
-    return ArrowTable(name, schema, batches, label, features, dtype, text=text)
+    return ArrowTable(name, schema, batches, label, features, dtype, text=text, cells=cells)
 
 
 def read_frame(
@@ -62,18 +69,21 @@ def read_frame(
     texts: Sequence[str] = (),
     *,
     guessed: bool = False,
+    cells: SetCells | None = None,
 ) -> tuple[pd.DataFrame, Array | None]:
     """Read columns of any kind, such as those of a pipeline that encodes text, from Arrow or text.
 
     `texts` are features that are read as text from CSV; a missing value is "". With `guessed`,
     columns of `texts` that look like numbers or dates are refused; numbers of a CSV file are
-    float64.
+    float64. With `cells`, labels are label sets.
     """
     name, kind = os.fspath(path), table_kind(path)
     if kind in ("npy", "npz"):
         raise ValueError(f"{name}: has no names of columns; give Parquet, Arrow or CSV")
     schema, batches, text = _opened(name, kind, texts)
-    table = ArrowTable(name, schema, batches, label, features, None, any_kind=True, text=text)
+    table = ArrowTable(
+        name, schema, batches, label, features, None, any_kind=True, text=text, cells=cells
+    )
     if text is not None and any(str(one) == "binary" for one in schema.types):
         text.check_beginning()  # not UTF-8
     if text is None or guessed:
