@@ -1,5 +1,6 @@
 """Files that are written: whole or not there, and nothing left behind by a kill."""
 
+import errno
 import fcntl
 import os
 import subprocess
@@ -146,3 +147,11 @@ def test_a_folder_that_is_no_more(tmp_path):
     with pytest.raises(OSError, match="No such file") as caught, replacement(str(folder / "new")):
         folder.rmdir()
     assert caught.value.filename == str(folder / "new")
+
+
+def test_a_file_larger_than_the_address_space_is_told_with_the_limit():
+    error = OSError(errno.ENOMEM, os.strerror(errno.ENOMEM), "a.data")
+    assert atomic.explain(error) == (
+        "a.data: cannot allocate memory; free memory, or raise ulimit -v, which includes "
+        "memory-mapped files"
+    )

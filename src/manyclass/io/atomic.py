@@ -33,6 +33,7 @@ ADVICE = {
     errno.ENOSPC: "make room or choose another folder",
     errno.EDQUOT: "make room or choose another folder",
     errno.EFBIG: "raise the limit of file sizes (ulimit -f)",
+    errno.ENOMEM: "free memory, or raise ulimit -v, which includes memory-mapped files",
     errno.ENAMETOOLONG: "choose a shorter name",
 }
 TEMPORARY_NAME = re.compile(r"\.manyclass-[0-9a-f]{16}")
