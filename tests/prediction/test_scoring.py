@@ -229,11 +229,12 @@ def test_rows_that_are_not_finite_are_refused_as_by_scikit_learn(
         for place in ((0, 0), (57, 3)):
             X = np.zeros((60, 4), dtype)
             X[place] = value
-            expected = refusal(validate_data, model, X, reset=False)
+            theirs = refusal(validate_data, model, X, reset=False).partition("\n")[0].rstrip(".")
+            expected = f"{theirs}: row {place[0]}, column {place[1]}; "
             for rows in (X, sp.csr_array(X), pd.DataFrame(X)):
-                assert refusal(model.decision_function, rows) == expected
-                assert refusal(model.predict, rows) == expected
-                assert refusal(model.predict_top_k, rows, 2) == expected
+                assert refusal(model.decision_function, rows).startswith(expected)
+                assert refusal(model.predict, rows).startswith(expected)
+                assert refusal(model.predict_top_k, rows, 2).startswith(expected)
 
 
 def test_scores_that_overflow_are_no_error(models):
