@@ -16,6 +16,7 @@ pytest.importorskip("pandas")
 import dask.array as da
 import dask.dataframe as dd
 import pandas as pd
+import pyarrow as pa
 
 from manyclass.dask import DaskMulticlassSVC, DaskMultinomialLogisticRegression
 from tests.helpers.dask import threads
@@ -89,6 +90,7 @@ def test_columns_have_names(frame):
     expected = model.to_local().predict(rows()[FEATURES])
     assert (model.predict(frame).compute() == expected).all()
     assert (model.predict(rows()) == expected).all()
+    assert (model.predict(pa.Table.from_pandas(rows())) == expected).all()
     for less in (frame.drop(columns=["b", "e"]), rows().drop(columns=["b", "e"])):
         with pytest.raises(ValueError, match="X has no column for features of the model: 'b', 'e'"):
             model.predict(less)

@@ -111,8 +111,10 @@ class ClusterMixin:
         """Return the feature columns of a data frame, if `fit` took one with other columns."""
         if not (hasattr(self, "feature_columns_") and hasattr(X, "columns")):
             return X
-        check_columns(self.feature_columns_, list(X.columns), "features of the model")
-        return X[self.feature_columns_]
+        is_arrow = type(X).__module__.partition(".")[0] == "pyarrow"  # its columns are no names
+        names = X.column_names if is_arrow else X.columns
+        check_columns(self.feature_columns_, list(names), "features of the model")
+        return X.select(self.feature_columns_) if is_arrow else X[self.feature_columns_]
 
     def _as_model(self) -> Model:
         """Return this estimator, typed as an estimator for one process."""
@@ -290,7 +292,8 @@ class ClusterSVC(ClusterMixin, MulticlassSVC):
 
 def check_columns(wanted: Sequence[str], there: Sequence[str], what: str) -> None:
     """Raise ValueError if columns are missing."""
-    missing = [name for name in wanted if name not in there]
+    known = set(there)
+    missing = [name for name in wanted if name not in known]
     if missing:
         likely = meant(str(missing[0]), map(str, there)) or f"; it has {first_of(there)}"
         raise ValueError(f"X has no column for {what}: {first_of(missing)}{likely}")
