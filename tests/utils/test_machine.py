@@ -231,3 +231,23 @@ def test_libraries_are_searched_again_after_imports(monkeypatch):
     monkeypatch.setitem(sys.modules, "a_new_module", types.ModuleType("a_new_module"))
     with limit():
         assert len(searches) == 2
+
+
+def test_libraries_are_searched_once_if_there_are_none(monkeypatch):
+    searches = []
+
+    class NoLibraries:
+        lib_controllers = ()
+
+        def __init__(self):
+            searches.append(len(sys.modules))
+
+        def select(self, **_):
+            return self
+
+    monkeypatch.setattr(machine, "ThreadpoolController", NoLibraries)
+    limit = machine._BlasLimit()
+    for _ in range(3):
+        with limit():
+            pass
+    assert len(searches) == 1

@@ -94,7 +94,7 @@ class _BlasLimit:
     def __init__(self) -> None:
         self._lock, self._n_users = threading.Lock(), 0
         self._before: list[tuple[LibController, int]] = []  # libraries and their numbers of threads
-        self._libraries: list[LibController] = []
+        self._libraries: list[LibController] | None = None
         self._n_modules = 0  # modules that were imported when the libraries were searched
 
     @contextlib.contextmanager
@@ -121,7 +121,7 @@ class _BlasLimit:
 
     def _found(self) -> list[LibController]:
         """Return the libraries of this process; searching for them takes milliseconds."""
-        if not self._libraries or self._n_modules != len(sys.modules):
+        if self._libraries is None or self._n_modules != len(sys.modules):
             self._n_modules = len(sys.modules)  # before: another thread may import meanwhile
             self._libraries = ThreadpoolController().select(user_api="blas").lib_controllers
         return self._libraries
