@@ -13,7 +13,7 @@ from manyclass import (
     StochasticClassifier,
     save_data,
 )
-from manyclass.estimators import decisions
+from manyclass.estimators import decisions, probabilities
 from manyclass.utils.bad_cells import place_of_first
 from tests.helpers.cases import each
 
@@ -137,3 +137,26 @@ def test_text_among_numbers_in_tables(tmp_path):
     frame.replace("oops", "NA").to_csv(tmp_path / "new.csv", index=False)
     with pytest.raises(ValueError, match="row 7 of the column 'length' is empty or NA; fill it in"):
         save_data(tmp_path / "data", tmp_path / "new.csv", label="kind")
+
+
+@pytest.mark.filterwarnings("ignore:X does not have valid feature names")
+def test_names_of_an_earlier_fit_are_left_out():
+    pd = pytest.importorskip("pandas")
+    model = StochasticClassifier().fit(pd.DataFrame(X, columns=NAMES), Y)
+    wide = np.hstack([X, with_bad(np.nan)])
+    with pytest.raises(ValueError, match="NaN: row 7, column 4; fill it in"):
+        model.partial_fit(wide, Y)
+
+
+@each("kind", ESTIMATORS)
+def test_columns_of_vectors(kind):
+    pd = pytest.importorskip("pandas")
+    vectors = pd.DataFrame({"vector": list(with_bad(np.nan))})
+    with pytest.raises(ValueError, match=r"Input X contains NaN: row 7, column ('vector\[1\]'|1);"):
+        kind().fit(vectors, targets(kind))
+
+
+def test_calibrate_counts_all_rows(monkeypatch):
+    monkeypatch.setattr(probabilities, "SCORES_AT_A_TIME", 15)  # five rows
+    with pytest.raises(ValueError, match="NaN: row 7, column 1; fill it in"):
+        MulticlassSVC().fit(X, Y).calibrate(with_bad(np.nan), Y)

@@ -169,7 +169,11 @@ class CalibrationMixin(ProbabilitiesMixin):
         if len(unknown):
             raise ValueError(f"y holds {unknown.tolist()[0]!r}, which is not a class of the model")
         labels = np.searchsorted(now.classes_, targets)
-        temperature = best_temperature(now, rows, labels, weights)
+        try:
+            temperature = best_temperature(now, rows, labels, weights)
+        except ValueError:
+            now._check_finite(rows)  # its error counts all rows
+            raise
         if temperature in LIMITS:
             warn_user(
                 f"temperature_ is at its limit, {temperature:g}: {LIMITS[temperature]}, so that no "

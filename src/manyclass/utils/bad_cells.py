@@ -64,12 +64,15 @@ def place_of_first(X: object, dtype: DType, names: Sequence[Label] | None = None
     ": row 1, column 'length'"
     """
     try:
-        found = _of_sparse(X, dtype) if sp.issparse(X) else _of_dense(_as_array(X), dtype)
+        cells = X if sp.issparse(X) else _as_array(X)
+        found = _of_sparse(cells, dtype) if sp.issparse(X) else _of_dense(cells, dtype)
     except (TypeError, ValueError):  # X holds other objects
         found = None
     if found is None:
         return ""
     row, column = found
+    if names is not None and len(names) != cells.shape[1]:
+        names = None  # they belong to the rows of an earlier fit
     name = column if names is None else repr(names[column])
     return f": row {row}, column {name}"
 

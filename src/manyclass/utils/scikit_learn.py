@@ -124,7 +124,9 @@ def named_rows(
         return validate_data(estimator, given, y, reset=reset, **checks)
     validate_data(estimator, names, reset=reset, skip_check_array=True)
     checks["estimator"] = estimator
-    return check_array(given, **checks) if y is NONE else check_X_y(given, y, **checks)
+    if y is NONE:
+        return check_array(given, input_name="X", **checks)
+    return check_X_y(given, y, **checks)
 
 
 def explain_rows(error: Exception, X: object, names: Sequence[Label] | None = None) -> None:
