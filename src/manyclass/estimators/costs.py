@@ -269,7 +269,7 @@ def _check_labels(name: str, found: list[Label], labels: list[Label]) -> None:
         return
     missing = [label for label in labels if label not in given]
     unknown = [label for label in dict.fromkeys(found) if label not in known]
-    twice = [label for label in given if found.count(label) > 1]
+    twice = [label for label in dict.fromkeys(found) if found.count(label) > 1]
     problems = {"missing": missing, "not classes": unknown, "more than once": twice}
     shown = "".join(f"; {what}: {first_of(which)}" for what, which in problems.items() if which)
     hint = meant_label(unknown[0], missing or labels) if unknown else ""
