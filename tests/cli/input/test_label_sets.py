@@ -129,6 +129,7 @@ def test_separators_and_types_of_labels(run, files):
         (["7;12", "7", "", "NA"], "row 3 of the column 'tags' has a label that is 'NA', which is"),
         (["", " ", ";", ";;"], "all label sets are empty: there is no label to learn"),
         ([["a", None], ["a"], [], ["b"]], "row 0 of the column 'tags' has a missing label; leave"),
+        ([[["a"]], [["b"]], [], [["a"]]], "the column 'tags' contains values of type list<"),
     ],
 )
 def test_bad_cells(run, files, cells, message):
@@ -141,6 +142,22 @@ def test_bad_cells(run, files, cells, message):
     assert not (files / "out").exists()
 
 
+@pytest.mark.parametrize(
+    "tags",
+    [[{"a": 1}, {"a": 2}, None, {"a": 1}], [pd.Timedelta(days=days) for days in (1, 1, 2, 3)]],
+)
+def test_columns_without_labels(run, files, tags):
+    FRAME.assign(tags=tags * 6).to_parquet("bad")
+    message = run.fails("train", "bad", "out", *TRAIN, "--text", "said")
+    assert "a cell must be text" in message or "classes must be text or numbers" in message
+
+
+def test_labels_in_lists_may_contain_separators(run, files):
+    FRAME.assign(tags=[["plum, blue"], ["apple, red"], [], ["apple, red"]] * 6).to_parquet("commas")
+    run.works("train", "commas", "model", *TRAIN, "--text", "said")
+    assert run.works("predict", "new.csv", "model", "-")[0] == "plum, blue"
+
+
 def test_refused_options(run, files):
     run.works("train", "tags.csv", "sets", *TRAIN, "--text", "said")
     run.works("train", "tags.csv", "single", "--label", "said", "--features", "a,b", "--quiet")
@@ -151,6 +168,8 @@ def test_refused_options(run, files):
         ("predict new.csv single -", "single is not a model of label sets; leave it out"),
     ):
         assert run.fails(*command.split(), "--label-separator", ";").endswith(message)
+    message = run.fails("evaluate", "tags.csv", "sets", "--label-separator", ";")
+    assert message.startswith("argument --label-separator: requires --label, the column of")
     message = run.fails("train", "rows.npy", "out", "--multilabel", "--label", "0")
     assert message.startswith("rows.npy: arrays have no label sets; give Parquet, Arrow or CSV")
     message = run.fails("predict", "new.csv", "sets", "-", "--label-separator", "e")

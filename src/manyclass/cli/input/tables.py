@@ -79,8 +79,15 @@ def set_cells(args: argparse.Namespace) -> SetCells | None:
 
 
 def _check_separator(args: argparse.Namespace) -> None:
-    """Refuse the separator of labels if rows have one class each."""
-    if args.label_separator is None or getattr(args, "multilabel", False):
+    """Refuse the separator of labels if rows have one class each, or have no column of labels."""
+    if args.label_separator is None:
+        return
+    if getattr(args, "multilabel", False):
+        if args.label is None and args.command != "predict":
+            raise UsageError(
+                "argument --label-separator: requires --label, the column of the labels in a "
+                "table; labels of svmlight text are separated by commas"
+            )
         return
     if args.command in ("train", "cv", "convert"):
         raise UsageError("argument --label-separator: requires --multilabel")

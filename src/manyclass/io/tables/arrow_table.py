@@ -109,6 +109,8 @@ class ArrowTable:
             raise ValueError(f"{where}: the column {label!r} is both the label and a feature")
         if not self._features:
             raise ValueError(f"{where}: has no columns except the label")
+        if cells is not None and label is not None:
+            self._cells = cells.for_type(schema.field(label).type, where, label)
         kinds = [schema.field(name).type for name in self._features]
         if not any_kind:
             self._check_kinds(kinds)

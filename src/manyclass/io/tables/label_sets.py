@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import chain
 from typing import TYPE_CHECKING
 
@@ -36,6 +36,21 @@ class SetCells:
 
     separator: str = SEPARATOR
     is_given: bool = False
+
+    def for_type(self, kind: pa.DataType, where: str, label: str) -> SetCells:
+        """Return how cells of a type of Arrow contain label sets; refuse types without labels.
+
+        Lists have no separator. Messages call the table `where` and the column `label`.
+        """
+        from pyarrow import types
+
+        is_list = hasattr(kind, "value_field")
+        if types.is_nested(kind.value_type if is_list else kind):
+            raise ValueError(
+                f"{where}: the column {label!r} contains values of type {kind}; a cell must be "
+                "text, a number or a list of them"
+            )
+        return replace(self, is_given=True) if is_list else self
 
     def of_column(self, column: pa.Array, where: str, name: str, first: int) -> Array:
         """Return the label set of each cell; an empty or missing cell has no labels.
@@ -119,8 +134,7 @@ class CodedSets:
         if self._cells.is_given or any(len(own) > 1 for own in sets):
             return
         for label in labels:
-            mark = next((mark for mark in OTHERS if mark in str(label)), None)
-            if mark is not None:
+            if isinstance(label, str) and any(mark in label for mark in OTHERS):
                 raise ValueError(
                     f"{self._where}: no cell of {self._name} has labels separated by "
                     f"{self._cells.separator!r}, and one is {label!r}; name the separator of the "
