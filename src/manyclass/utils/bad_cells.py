@@ -64,8 +64,9 @@ def place_of_first(X: object, dtype: DType, names: Sequence[Label] | None = None
     ": row 1, column 'length'"
     """
     try:
-        cells = X if sp.issparse(X) else _as_array(X)
-        found = _of_sparse(cells, dtype) if sp.issparse(X) else _of_dense(cells, dtype)
+        cells: Array | CsrArray = X if sp.issparse(X) else _as_array(X)
+        find = _of_sparse if sp.issparse(X) else _of_dense
+        found = find(cells, dtype)
     except (TypeError, ValueError):  # X holds other objects
         found = None
     if found is None:
