@@ -160,3 +160,10 @@ def test_calibrate_counts_all_rows(monkeypatch):
     monkeypatch.setattr(probabilities, "SCORES_AT_A_TIME", 15)  # five rows
     with pytest.raises(ValueError, match="NaN: row 7, column 1; fill it in"):
         MulticlassSVC().fit(X, Y).calibrate(with_bad(np.nan), Y)
+
+
+@each("rows", [["word " * 1000] * 60, [["word " * 1000], *[[1.0]] * 59]])
+def test_documents_are_cut(rows):
+    with pytest.raises(ValueError, match=r"'word word .*\.\.\.'") as raised:
+        MulticlassSVC().fit(rows, Y)
+    assert len(str(raised.value)) < 300

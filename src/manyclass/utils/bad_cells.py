@@ -12,6 +12,7 @@ import scipy.sparse as sp
 from manyclass.utils.types import Array, CsrArray, DType, Label
 
 NUMBERS_AT_A_TIME = 1 << 22
+SHOWN = 40  # characters of a cell in a message
 # scikit-learn's messages; the second one names the type in which X is infinite.
 NAN, INFINITY = "Input X contains NaN", "Input X contains infinity"
 TYPE = re.compile(r"dtype\('(float\d+)'\)")
@@ -89,8 +90,8 @@ def text_among_numbers(cells: Iterable[object]) -> tuple[int, str] | None:
     Returns
     -------
     (int, str) or None
-        (-1, text), with the first text, if all cells are numbers. None if there is no text, or
-        most cells are not numbers.
+        Long text is cut. (-1, text), with the first text, if all cells are numbers. None if there
+        is no text, or most cells are not numbers.
 
     Examples
     --------
@@ -103,7 +104,7 @@ def text_among_numbers(cells: Iterable[object]) -> tuple[int, str] | None:
     words: list[tuple[int, str]] = []
     for place, cell in enumerate(cells):
         if isinstance(cell, str):
-            (written if _is_number(cell) else words).append((place, str(cell)))
+            (written if _is_number(cell) else words).append((place, _beginning(cell)))
         n_numbers += isinstance(cell, Real) and cell == cell
     if words:
         return words[0] if n_numbers + len(written) > len(words) else None
@@ -123,7 +124,7 @@ def text_error(cells: Sequence[object], where: str, *, shows: bool) -> str:
     """
     stray = text_among_numbers(cells)
     if stray is None:
-        text = next((f" ({str(cell)!r})" for cell in cells if isinstance(cell, str)), "")
+        text = next((f" ({_beginning(cell)!r})" for cell in cells if isinstance(cell, str)), "")
         shown = f"text{text if shows else where}"
         raise ValueError(f"X holds {NOT_NUMBERS['text'].format(shown)}")
     row, text = stray
@@ -136,6 +137,11 @@ def text_error(cells: Sequence[object], where: str, *, shows: bool) -> str:
         f"X holds the text {text!r} among numbers, in row {row}{where.replace(' in', ' of', 1)}; "
         "correct it, or make it NaN (pandas.to_numeric with errors='coerce') and add SimpleImputer"
     )
+
+
+def _beginning(text: str) -> str:
+    """Return text that a message can show: a cell may be a document."""
+    return str(text) if len(text) <= SHOWN else f"{text[:SHOWN]}..."
 
 
 def _is_number(text: str) -> bool:
