@@ -126,6 +126,10 @@ def test_separators_and_types_of_labels(run, files):
     ("cells", "message"),
     [
         (["red|x", "blue", "", "x"], "labels separated by ';', and one is 'red|x'; name the sep"),
+        (
+            [", ".join(["word"] * 99)] * 4,
+            "and one is 'word, word, word, word, word, word, word...';",
+        ),
         (["7;12", "7", "", "NA"], "row 3 of the column 'tags' has a label that is 'NA', which is"),
         (["", " ", ";", ";;"], "all label sets are empty: there is no label to learn"),
         ([["a", None], ["a"], [], ["b"]], "row 0 of the column 'tags' has a missing label; leave"),

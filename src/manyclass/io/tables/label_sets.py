@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from manyclass.io.stored_rows import StoredLabelSets, numbered
-from manyclass.utils.labels import LabelError, finite_labels_of, labels_of_text
+from manyclass.utils.labels import SHOWN, LabelError, finite_labels_of, labels_of_text
 from manyclass.utils.types import Array, Label
 
 if TYPE_CHECKING:
@@ -135,8 +135,9 @@ class CodedSets:
             return
         for label in labels:
             if isinstance(label, str) and any(mark in label for mark in OTHERS):
+                shown = label if len(label) <= SHOWN else f"{label[:SHOWN]}..."
                 raise ValueError(
                     f"{self._where}: no cell of {self._name} has labels separated by "
-                    f"{self._cells.separator!r}, and one is {label!r}; name the separator of the "
+                    f"{self._cells.separator!r}, and one is {shown!r}; name the separator of the "
                     "labels with --label-separator"
                 )
