@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
-from numbers import Real
+from numbers import Number
 
 import numpy as np
 import scipy.sparse as sp
@@ -105,7 +105,7 @@ def text_among_numbers(cells: Iterable[object]) -> tuple[int, str] | None:
     for place, cell in enumerate(cells):
         if isinstance(cell, str):
             (written if _is_number(cell) else words).append((place, _beginning(cell)))
-        n_numbers += isinstance(cell, Real) and cell == cell
+        n_numbers += isinstance(cell, Number) and cell == cell
     if words:
         return words[0] if n_numbers + len(written) > len(words) else None
     return (-1, written[0][1]) if written else None

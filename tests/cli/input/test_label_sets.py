@@ -22,7 +22,7 @@ FRAME = pd.DataFrame(
         "b": [2.0, 0.0, 1.0, 3] * 6,
     }
 )
-LISTS = FRAME.assign(tags=[sorted(labels) for labels in SETS])
+LISTS = FRAME.assign(tags=[[f" {label}" for label in sorted(labels)] + [""] for labels in SETS])
 SHOWN = ["fruit;red", "blue;fruit", "blue;red", ""] * 6
 TRAIN = ("--multilabel", "--label", "tags", "-C", "100", "--quiet")
 

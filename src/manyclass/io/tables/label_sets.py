@@ -63,21 +63,23 @@ class SetCells:
         for row, cell in enumerate(column.to_pylist()):
             if isinstance(cell, str):
                 if cell not in known:
-                    known[cell] = self._split(cell)
+                    known[cell] = _without_blanks(cell.split(self.separator))
                 found[row] = known[cell]
             elif isinstance(cell, list):
                 if None in cell:
                     raise ValueError(
                         f"{where}: row {first + row} of {name} has a missing label; leave it out"
                     )
-                found[row] = frozenset(cell)
+                found[row] = _without_blanks(cell)
             else:
                 found[row] = frozenset(() if cell is None else (cell,))
         return found
 
-    def _split(self, cell: str) -> Cell:
-        parts = map(str.strip, cell.split(self.separator))
-        return frozenset(filter(None, parts))
+
+def _without_blanks(labels: Iterable[Label]) -> Cell:
+    """Return labels without blanks around texts, and without empty texts."""
+    stripped = (one.strip() if isinstance(one, str) else one for one in labels)
+    return frozenset(one for one in stripped if one != "")
 
 
 class CodedSets:
