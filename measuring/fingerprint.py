@@ -42,7 +42,7 @@ def cpp_code(source: str) -> str:
 
 
 def python_code(source: str) -> str:
-    """Return the syntax tree, equal in all versions of Python, without docstrings and raises."""
+    """Return the syntax tree, equal in all versions of Python, without docstrings and errors."""
     tree = ast.parse(source)
     for node in ast.walk(tree):
         if isinstance(node, _DEFINITIONS) and ast.get_docstring(node, clean=False) is not None:

@@ -129,7 +129,8 @@ def load_state(path: StatePath) -> Stateful:
     --------
     save_state : Save the file, with an example.
     """
-    _check_path(path, "load_state")
+    if not isinstance(path, str | os.PathLike):
+        raise TypeError(f"load_state takes a path, not {path!r}")
     tensors, model, metadata = read_parts(path, FORMAT)
     try:
         return _unpacked(tensors, model, metadata)
@@ -178,11 +179,6 @@ def _kind_of(model: object) -> str:
 
 def _is_stateful(model: object) -> TypeGuard[Stateful]:
     return type(model) in (MulticlassSVC, MultinomialLogisticRegression, MultilabelSVC)
-
-
-def _check_path(path: object, function: str) -> None:
-    if not isinstance(path, str | os.PathLike):
-        raise TypeError(f"{function} takes a path, not {path!r}")
 
 
 def _unpacked(tensors: dict[str, Array], model: Settings, metadata: dict[str, str]) -> Stateful:

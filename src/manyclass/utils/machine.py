@@ -109,8 +109,9 @@ class _BlasLimit:
             if self._n_users == 0:
                 self._before = _limited(each for each in libraries if not _is_of_thread(each))
             self._n_users += 1
-        of_thread = _limited(each for each in libraries if _is_of_thread(each))
+        of_thread: list[tuple[LibController, int]] = []
         try:
+            of_thread = _limited(each for each in libraries if _is_of_thread(each))
             yield
         finally:
             _set(of_thread)

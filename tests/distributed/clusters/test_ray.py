@@ -91,7 +91,11 @@ def test_datasets_of_columns_and_of_vectors():
     P = alone.certificate_.primal_objective
     assert model.certificate_.primal_objective == pytest.approx(P, rel=2e-5)
     found = model.predict(rows).to_pandas()
-    np.testing.assert_array_equal(found["prediction"], model.to_local().predict(frame[NAMES]))
+    expected = model.to_local().predict(frame[NAMES])
+    np.testing.assert_array_equal(found["prediction"], expected)
+    np.testing.assert_array_equal(model.predict(frame), expected)
+    with pytest.raises(ValueError, match=f"no column for features of the model: '{NAMES[1]}'"):
+        model.predict(rows.drop_columns([NAMES[1]]))
     vectors = ray.data.from_items([{"x": x, "y": int(c)} for x, c in zip(X, Y, strict=True)])
     model = RayMultinomialLogisticRegression(tol=1e-5).fit(vectors, "y")
     check_certificate(model, X, Y)
